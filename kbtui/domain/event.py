@@ -1,0 +1,177 @@
+"""Everything that happens in a run, as values. The ledger stores them; the run's state is their fold."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kbtui.domain.candidate import Candidate
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.evaluation import ProblemReport, RungOutcome
+from kbtui.domain.rung import Rung
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may spend; None is no limit. Seconds of wall time while the engine runs, and of GPU time."""
+
+    wall_s: float | None = None
+    candidates: int | None = None
+    gpu_s: float | None = None
+
+
+class ChildEntry(StrEnum):
+    """Where a mutation of a promoted candidate enters the ladder after rung 0."""
+
+    PARENT = "parent"
+    SCREEN = "screen"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    run: str
+    problem: str
+    problem_path: str
+    problem_sha: str
+    device: DeviceSpec
+    seed: int
+    budget: Budget
+    generators: tuple[str, ...]
+    model: str | None
+    child_entry: ChildEntry
+    ladder: tuple[Rung, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemOpened:
+    report: ProblemReport
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateAdmitted:
+    """``entry_rung``: where it goes after rung 0. Its commit is the event commit's second parent."""
+
+    candidate: Candidate
+    entry_rung: int
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalsMade:
+    """A generator was asked. ``exhausted``: it has nothing more to say about this parent."""
+
+    generator: str
+    parent: str | None
+    n_admitted: int
+    n_duplicate: int
+    exhausted: bool
+    wall_s: float
+    note: str = ""
+
+
+class Decision(StrEnum):
+    PROMOTE = "promote"
+    PRUNE = "prune"
+    REJECT = "reject"
+    SET_ASIDE = "set_aside"
+    CROWN = "crown"
+
+
+@dataclass(frozen=True, slots=True)
+class RungCompleted:
+    """A candidate finished a rung: the outcome and the decision made of it, with its reason in numbers.
+
+    ``score`` is S(p, r): speedup over the run's first kernel, chained through paired ratios. None if not timed.
+    ``new_incumbent``: the candidate is now the best seen on this rung.
+    """
+
+    candidate: str
+    rung: int
+    outcome: RungOutcome
+    decision: Decision
+    reason: str
+    score: float | None
+    new_incumbent: bool
+
+
+class CommandKind(StrEnum):
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    PIN = "pin"
+    PRUNE = "prune"
+    PROMOTE = "promote"
+    HINT = "hint"
+    BUDGET = "budget"
+    SUBMIT = "submit"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAccepted:
+    """A viewer's or user's command, made an event before the engine acts on it.
+
+    ``argument``: candidate id (pin, prune, promote), text (hint), JSON of Budget (budget), source (submit).
+    """
+
+    command_id: int
+    kind: CommandKind
+    argument: str = ""
+    note: str = ""
+    parent: str | None = None
+
+
+class EndReason(StrEnum):
+    BUDGET = "budget"
+    STOPPED = "stopped"
+    EXHAUSTED = "exhausted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    reason: EndReason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed:
+    """The engine took the run up again after it ended, stopped or was killed; ``budget`` is the one now in force."""
+
+    budget: Budget
+    detail: str
+
+
+Event = (
+    RunStarted
+    | ProblemOpened
+    | CandidateAdmitted
+    | ProposalsMade
+    | RungCompleted
+    | CommandAccepted
+    | RunEnded
+    | RunResumed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """An event on the ledger: its place, when, and what the run had spent by then."""
+
+    seq: int
+    at: str
+    wall_s: float
+    gpu_s: float
+    event: Event
+
+
+EVENT_TYPES: dict[str, type] = {
+    t.__name__: t
+    for t in (
+        RunStarted,
+        ProblemOpened,
+        CandidateAdmitted,
+        ProposalsMade,
+        RungCompleted,
+        CommandAccepted,
+        RunEnded,
+        RunResumed,
+    )
+}

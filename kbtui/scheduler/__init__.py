@@ -1,0 +1,1 @@
+"""The decisions, as pure functions of recorded state."""

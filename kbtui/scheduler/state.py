@@ -1,0 +1,181 @@
+"""The state of a run: the fold of its events. Both the engine and the viewer read this and nothing else."""
+
+from dataclasses import dataclass, field
+
+from kbtui.domain.candidate import Candidate, source_sha
+from kbtui.domain.event import (
+    Budget,
+    CandidateAdmitted,
+    CommandAccepted,
+    CommandKind,
+    Decision,
+    Envelope,
+    ProblemOpened,
+    ProposalsMade,
+    RunEnded,
+    RungCompleted,
+    RunResumed,
+    RunStarted,
+)
+from kbtui.domain.problem import Problem
+from kbtui.domain.rung import COMPILE
+
+
+@dataclass(slots=True)
+class Tried:
+    """One candidate and what became of it. ``results`` are its completed rungs, by rung index."""
+
+    candidate: Candidate
+    commit: str
+    entry_rung: int
+    admitted_seq: int
+    results: dict[int, RungCompleted] = field(default_factory=dict)
+    waiting_at: int | None = COMPILE
+    pinned: bool = False
+
+    @property
+    def last(self) -> RungCompleted | None:
+        return self.results[max(self.results)] if self.results else None
+
+    @property
+    def score(self) -> float | None:
+        """The score at the highest rung that timed it."""
+        return next((r.score for _, r in sorted(self.results.items(), reverse=True) if r.score is not None), None)
+
+    @property
+    def passed_stage(self) -> int:
+        """The highest gate stage it holds a verdict for, -1 for none."""
+        return max((r.outcome.verdict.stage for r in self.results.values() if r.outcome.verdict.ok), default=-1)
+
+
+@dataclass(slots=True)
+class Yield:
+    """What a generator has brought: candidates admitted, promoted beyond the screen, made incumbent; wall time."""
+
+    n_asked: int = 0
+    n_admitted: int = 0
+    n_promoted: int = 0
+    n_incumbent: int = 0
+    wall_s: float = 0.0
+
+
+@dataclass(slots=True)
+class RungSpend:
+    wall_s: float = 0.0
+    gpu_s: float = 0.0
+
+
+@dataclass(slots=True)
+class RunState:
+    """Fold events with ``apply``, in order, from the first (a RunStarted)."""
+
+    started: RunStarted | None = None
+    opened: ProblemOpened | None = None
+    budget: Budget = field(default_factory=Budget)
+    tried: dict[str, Tried] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
+    incumbents: dict[int, str] = field(default_factory=dict)
+    champion: str | None = None
+    first: str | None = None
+    yields: dict[str, Yield] = field(default_factory=dict)
+    exhausted: set[tuple[str, str | None]] = field(default_factory=set)
+    asked: list[ProposalsMade] = field(default_factory=list)
+    spend: dict[int, RungSpend] = field(default_factory=dict)
+    commands: list[CommandAccepted] = field(default_factory=list)
+    paused: bool = False
+    stop_asked: bool = False
+    ended: RunEnded | None = None
+    seq: int = -1
+    wall_s: float = 0.0
+    gpu_s: float = 0.0
+    champions: list[tuple[float, float, str, float]] = field(default_factory=list)
+    best_curve: list[tuple[float, float, str, float]] = field(default_factory=list)
+
+    def apply(self, envelope: Envelope) -> None:
+        self.seq, self.wall_s, self.gpu_s = envelope.seq, envelope.wall_s, envelope.gpu_s
+        match envelope.event:
+            case RunStarted() as event:
+                self.started, self.budget = event, event.budget
+            case ProblemOpened() as event:
+                self.opened = event
+            case CandidateAdmitted() as event:
+                self._admit(event)
+            case ProposalsMade() as event:
+                self._proposals(event)
+            case RungCompleted() as event:
+                self._completed(event)
+            case CommandAccepted() as event:
+                self._command(event)
+            case RunEnded() as event:
+                self.ended = event
+            case RunResumed() as event:
+                self.budget, self.ended, self.stop_asked, self.paused = event.budget, None, False, False
+
+    def waiting(self, rung: int) -> list[Tried]:
+        """Candidates queued at a rung, pinned ones first, then in order of admission."""
+        queued = [t for t in self.tried.values() if t.waiting_at == rung]
+        return sorted(queued, key=lambda t: (not t.pinned, t.admitted_seq))
+
+    def _admit(self, event: CandidateAdmitted) -> None:
+        self.tried[event.candidate.id] = Tried(event.candidate, event.commit, event.entry_rung, self.seq)
+        self.seen[event.candidate.source_sha] = event.candidate.id
+        self.first = self.first or event.candidate.id
+
+    def _proposals(self, event: ProposalsMade) -> None:
+        self.asked.append(event)
+        got = self.yields.setdefault(event.generator, Yield())
+        got.n_asked += 1
+        got.n_admitted += event.n_admitted
+        got.wall_s += event.wall_s
+        if event.exhausted:
+            self.exhausted.add((event.generator, event.parent))
+
+    def _completed(self, event: RungCompleted) -> None:
+        tried = self.tried[event.candidate]
+        tried.results[event.rung] = event
+        tried.waiting_at = self._next_rung(tried, event)
+        spend = self.spend.setdefault(event.rung, RungSpend())
+        spend.wall_s += event.outcome.wall_s
+        spend.gpu_s += event.outcome.gpu_s
+        got = self.yields.setdefault(tried.candidate.origin.generator, Yield())
+        if event.decision is Decision.PROMOTE and event.rung > COMPILE:
+            got.n_promoted += 1
+        if event.new_incumbent:
+            self.incumbents[event.rung] = event.candidate
+            got.n_incumbent += 1
+            if event.score is not None:
+                self.best_curve.append((self.wall_s, self.gpu_s, event.candidate, event.score))
+        if event.decision is Decision.CROWN:
+            self.champion = event.candidate
+            if event.score is not None:
+                self.champions.append((self.wall_s, self.gpu_s, event.candidate, event.score))
+
+    def _next_rung(self, tried: Tried, event: RungCompleted) -> int | None:
+        if event.decision is not Decision.PROMOTE:
+            return None
+        return max(event.rung + 1, tried.entry_rung)
+
+    def _command(self, event: CommandAccepted) -> None:
+        self.commands.append(event)
+        tried = self.tried.get(event.argument)
+        match event.kind:
+            case CommandKind.PAUSE:
+                self.paused = True
+            case CommandKind.RESUME:
+                self.paused = False
+            case CommandKind.STOP:
+                self.stop_asked = True
+            case CommandKind.PIN if tried:
+                tried.pinned = not tried.pinned
+            case CommandKind.PRUNE if tried:
+                tried.waiting_at = None
+            case CommandKind.PROMOTE if tried and tried.last is not None:
+                tried.waiting_at = min(tried.last.rung + 1, len(self.started.ladder) - 1) if self.started else None
+                tried.pinned = True
+            case _:
+                pass
+
+
+def problem_sha(problem: Problem) -> str:
+    """SHA-256 over a problem's sources and declaration: a resume refuses another problem under the same name."""
+    return source_sha("\0".join((repr(problem.spec), problem.reference_source, problem.kernel_source or "")))
