@@ -1,0 +1,18 @@
+"""Softmax over each row: exp(x - max(x)) / sum(exp(x - max(x)))."""
+
+import torch
+from sample_kernels.distributions import draw
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """x: (rows, cols) -> (rows, cols)."""
+    return torch.softmax(x, dim=-1)
+
+
+def make_inputs(shape, generator, device, distribution, dtype="float32"):
+    """``wide`` and ``offset`` overflow exp in fp32 where the row's maximum is not subtracted first."""
+    size = (shape["rows"], shape["cols"])
+    x = draw(
+        distribution, size, generator=generator, device=device, dtype=dtype, wide=30.0, offset=100.0, tiny=1e-2
+    )
+    return (x,)
