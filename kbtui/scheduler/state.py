@@ -1,8 +1,10 @@
 """The state of a run: the fold of its events. Both the engine and the viewer read this and nothing else."""
 
+import json
 from dataclasses import dataclass, field
 
 from kbtui.domain.candidate import Candidate, source_sha
+from kbtui.domain.codec import from_plain
 from kbtui.domain.event import (
     Budget,
     CandidateAdmitted,
@@ -19,6 +21,9 @@ from kbtui.domain.event import (
 )
 from kbtui.domain.problem import Problem
 from kbtui.domain.rung import COMPILE
+
+#: Origins that are admitted one by one, outside a generator's answer.
+DIRECT = ("seed", "person")
 
 
 @dataclass(slots=True)
@@ -73,13 +78,16 @@ class RunState:
     opened: ProblemOpened | None = None
     budget: Budget = field(default_factory=Budget)
     tried: dict[str, Tried] = field(default_factory=dict)
+    open_batch: dict[str, Tried] = field(default_factory=dict)
     seen: dict[str, str] = field(default_factory=dict)
     incumbents: dict[int, str] = field(default_factory=dict)
     champion: str | None = None
     first: str | None = None
     yields: dict[str, Yield] = field(default_factory=dict)
     exhausted: set[tuple[str, str | None]] = field(default_factory=set)
-    asked: list[ProposalsMade] = field(default_factory=list)
+    asked: list[tuple[int, ProposalsMade]] = field(default_factory=list)
+    gained_seq: dict[str, int] = field(default_factory=dict)
+    user_hints: list[str] = field(default_factory=list)
     spend: dict[int, RungSpend] = field(default_factory=dict)
     commands: list[CommandAccepted] = field(default_factory=list)
     paused: bool = False
@@ -117,12 +125,23 @@ class RunState:
         return sorted(queued, key=lambda t: (not t.pinned, t.admitted_seq))
 
     def _admit(self, event: CandidateAdmitted) -> None:
-        self.tried[event.candidate.id] = Tried(event.candidate, event.commit, event.entry_rung, self.seq)
-        self.seen[event.candidate.source_sha] = event.candidate.id
-        self.first = self.first or event.candidate.id
+        """A generator's candidates count once its answer is complete, so that a kill in between changes no decision."""
+        tried = Tried(event.candidate, event.commit, event.entry_rung, self.seq)
+        if event.candidate.origin.generator in DIRECT:
+            self._enter(tried)
+        else:
+            self.open_batch[event.candidate.source_sha] = tried
+
+    def _enter(self, tried: Tried) -> None:
+        self.tried[tried.candidate.id] = tried
+        self.seen[tried.candidate.source_sha] = tried.candidate.id
+        self.first = self.first or tried.candidate.id
 
     def _proposals(self, event: ProposalsMade) -> None:
-        self.asked.append(event)
+        self.asked.append((self.seq, event))
+        for tried in self.open_batch.values():
+            self._enter(tried)
+        self.open_batch = {}
         got = self.yields.setdefault(event.generator, Yield())
         got.n_asked += 1
         got.n_admitted += event.n_admitted
@@ -142,6 +161,7 @@ class RunState:
             got.n_promoted += 1
         if event.new_incumbent:
             self.incumbents[event.rung] = event.candidate
+            self.gained_seq[tried.candidate.structure] = self.seq
             got.n_incumbent += 1
             if event.score is not None:
                 self.best_curve.append((self.wall_s, self.gpu_s, event.candidate, event.score))
@@ -165,6 +185,10 @@ class RunState:
                 self.paused = False
             case CommandKind.STOP:
                 self.stop_asked = True
+            case CommandKind.HINT:
+                self.user_hints.append(event.argument)
+            case CommandKind.BUDGET:
+                self.budget = from_plain(Budget, json.loads(event.argument))
             case CommandKind.PIN if tried:
                 tried.pinned = not tried.pinned
             case CommandKind.PRUNE if tried:

@@ -1,0 +1,189 @@
+"""The loop: take the scheduler's next action, carry it out, record what happened. Effects: through its ports."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from kbtui.domain.candidate import Attachment, Proposal, source_sha
+from kbtui.domain.event import (
+    CandidateAdmitted,
+    CommandAccepted,
+    CommandKind,
+    Envelope,
+    Event,
+    ProblemOpened,
+    ProposalsMade,
+    RunEnded,
+    RungCompleted,
+)
+from kbtui.domain.problem import Problem
+from kbtui.domain.proposal import Hint
+from kbtui.domain.rung import COMPILE
+from kbtui.engine.admission import candidate_of, first_kernel, submission, trailers
+from kbtui.engine.meter import Meter
+from kbtui.engine.ports import Device, Generator, Ledger
+from kbtui.engine.pulse import Activity, Pulse
+from kbtui.engine.requests import evaluation_request, proposal_request
+from kbtui.errors import KbtuiError
+from kbtui.scheduler.actions import AdmitFirst, Evaluate, Finish, Propose, Wait
+from kbtui.scheduler.best import best_commit_with
+from kbtui.scheduler.judge import judge
+from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
+from kbtui.scheduler.queue import entry_rung, next_action
+from kbtui.scheduler.state import RunState
+
+HintChooser = Callable[[RunState, Propose], tuple[Hint, ...]]
+Narrator = Callable[[Envelope, RunState], None]
+
+PAUSE_POLL_S = 0.2
+
+
+class Engine:
+    """Runs one search. Its state is the fold of the ledger, so a new Engine goes on where the last stopped."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        ledger: Ledger,
+        device: Device,
+        generators: dict[str, Generator],
+        choose_hints: HintChooser,
+        meter: Meter,
+        narrate: Narrator,
+        policy: Policy = DEFAULT_POLICY,
+    ) -> None:
+        self._problem = problem
+        self._ledger = ledger
+        self._device = device
+        self._generators = generators
+        self._choose_hints = choose_hints
+        self._meter = meter
+        self._narrate = narrate
+        self._policy = policy
+        self._sources: dict[str, str] = {}
+        self.state = RunState()
+        for envelope in ledger.events():
+            self.state.apply(envelope)
+
+    def run(self) -> RunEnded:
+        """Until the budget is spent, the user stops it or nothing is left to try.
+
+        Raises KbtuiError where it cannot go on (a reference that raises, no device).
+        """
+        pulse = Pulse(self._ledger, self._meter)
+        try:
+            self._open(pulse)
+            while True:
+                self._take_commands()
+                action = next_action(
+                    self.state,
+                    self._meter.wall_s,
+                    self._meter.gpu_s,
+                    has_first=self._problem.kernel_source is not None,
+                    policy=self._policy,
+                )
+                match action:
+                    case AdmitFirst():
+                        self._admit(first_kernel(self._problem), None)
+                    case Evaluate():
+                        self._evaluate(action, pulse)
+                    case Propose():
+                        self._propose(action, pulse)
+                    case Wait():
+                        pulse.show(Activity("paused"))
+                        time.sleep(PAUSE_POLL_S)
+                    case Finish(reason, detail):
+                        ended = RunEnded(reason, detail)
+                        self._record(ended)
+                        return ended
+        finally:
+            pulse.close()
+
+    def _open(self, pulse: Pulse) -> None:
+        pulse.show(Activity("opening the problem on the device"))
+        report = self._device.open(self._problem)
+        if self.state.opened is None:
+            self._meter.add_gpu(report.gpu_s)
+            self._record(ProblemOpened(report))
+
+    def _take_commands(self) -> None:
+        for command in self._ledger.take_commands():
+            self._record(command)
+        for command in self.state.commands:
+            if command.kind is CommandKind.SUBMIT and source_sha(command.argument) not in self.state.seen:
+                self._admit_submission(command)
+
+    def _admit_submission(self, command: CommandAccepted) -> None:
+        parent = command.parent if command.parent in self.state.tried else None
+        structure = self.state.tried[parent].candidate.structure if parent else "person"
+        self._admit(submission(command, structure), parent)
+
+    def _admit(self, proposal: Proposal, parent: str | None) -> None:
+        number = len(self.state.tried) + len(self.state.open_batch) + 1
+        above = self.state.tried[parent] if parent else None
+        candidate = candidate_of(number, proposal, parent)
+        commit = self._ledger.commit_candidate(
+            number,
+            proposal.source,
+            (above.commit,) if above else (),
+            f"{candidate.id} {candidate.summary}",
+            trailers(candidate, self._ledger.run),
+        )
+        self._sources[candidate.id] = proposal.source
+        self._record(CandidateAdmitted(candidate, entry_rung(self.state, above), commit), proposal.attachments)
+        self._device.prefetch(proposal.source)
+
+    def _evaluate(self, action: Evaluate, pulse: Pulse) -> None:
+        assert self.state.started is not None
+        rung = self.state.started.ladder[action.rung]
+        pulse.show(Activity(rung.name, action.candidate, action.rung))
+        for waiting in self.state.waiting(COMPILE):
+            self._device.prefetch(self._source(waiting.candidate.id))
+        request = evaluation_request(self.state, action, self._source)
+        start_s = self._meter.wall_s
+        evaluated = self._device.evaluate(request, pulse.sample)
+        outcome = replace(evaluated.outcome, wall_s=self._meter.wall_s - start_s)
+        self._meter.add_gpu(outcome.gpu_s)
+        judgement = judge(self.state, action.candidate, action.rung, outcome, self._policy)
+        self._record(
+            RungCompleted(
+                action.candidate,
+                action.rung,
+                outcome,
+                judgement.decision,
+                judgement.reason,
+                judgement.score,
+                judgement.new_incumbent,
+            ),
+            evaluated.attachments,
+        )
+
+    def _propose(self, action: Propose, pulse: Pulse) -> None:
+        pulse.show(Activity(f"asking {action.generator}", action.parent))
+        hints = self._choose_hints(self.state, action)
+        request = proposal_request(self.state, action, self._problem, self._source, hints)
+        start_s, note = self._meter.wall_s, action.why
+        try:
+            proposals = self._generators[action.generator].propose(request)
+        except KbtuiError as error:
+            proposals, note = (), str(error)
+        for proposal in proposals:
+            if source_sha(proposal.source) not in self.state.seen.keys() | self.state.open_batch.keys():
+                self._admit(proposal, action.parent)
+        wall_s = self._meter.wall_s - start_s
+        fresh = len(self.state.open_batch)
+        repeated = max(len(proposals) - fresh, 0)
+        self._record(
+            ProposalsMade(action.generator, action.parent, fresh, repeated, not proposals, wall_s, note),
+        )
+
+    def _record(self, event: Event, attachments: tuple[Attachment, ...] = ()) -> None:
+        best = best_commit_with(self.state, event)
+        envelope = self._ledger.append(event, self._meter.wall_s, self._meter.gpu_s, attachments, best)
+        self.state.apply(envelope)
+        self._narrate(envelope, self.state)
+
+    def _source(self, candidate: str) -> str:
+        if candidate not in self._sources:
+            self._sources[candidate] = self._ledger.source(self.state.tried[candidate].commit)
+        return self._sources[candidate]

@@ -1,0 +1,24 @@
+"""How much of the budget is gone. Effects: reads the monotonic clock."""
+
+import time
+from collections.abc import Callable
+
+
+class Meter:
+    """Wall and GPU seconds of a run over all its engines: what was spent before, plus this engine's."""
+
+    def __init__(self, before: tuple[float, float], now_s: Callable[[], float] = time.monotonic) -> None:
+        self._before_wall_s, self._gpu_s = before
+        self._now_s = now_s
+        self._start_s = now_s()
+
+    @property
+    def wall_s(self) -> float:
+        return self._before_wall_s + self._now_s() - self._start_s
+
+    @property
+    def gpu_s(self) -> float:
+        return self._gpu_s
+
+    def add_gpu(self, seconds: float) -> None:
+        self._gpu_s += seconds

@@ -1,0 +1,157 @@
+"""The engine over fakes: it finds the planted best, keeps its budget, obeys commands, and resumes as if undisturbed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from kbtui.domain.codec import envelope_from_plain, envelope_to_plain, to_plain
+from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, CommandKind, EndReason, RungCompleted, RunStarted
+from kbtui.domain.rung import DEFAULT_LADDER
+from kbtui.engine.engine import Engine
+from kbtui.engine.meter import Meter
+from kbtui.scheduler.best import best_so_far
+from kbtui.scheduler.state import RunState
+from tests.fakes.search import PROBLEM, MemoryLedger, Numbered, PlantedDevice
+
+
+def started(budget: Budget) -> RunStarted:
+    return RunStarted(
+        run="toy-1",
+        problem="toy",
+        problem_path="toy",
+        problem_sha="0",
+        device=PlantedDevice().spec,
+        seed=0,
+        budget=budget,
+        generators=("playbook",),
+        model=None,
+        child_entry=ChildEntry.PARENT,
+        ladder=DEFAULT_LADDER,
+    )
+
+
+def frozen_clock() -> Iterator[float]:
+    while True:
+        yield 0.0
+
+
+def engine_on(ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None) -> Engine:
+    if not ledger.log:
+        ledger.append(started(budget or Budget()), 0.0, 0.0)
+    clock = frozen_clock()
+    meter = Meter(ledger.spent(), now_s=lambda: next(clock))
+    generators = {"playbook": Numbered("playbook")}
+    return Engine(PROBLEM, ledger, device, generators, lambda s, a: (), meter, lambda e, s: None)
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it runs."""
+
+
+class DyingLedger(MemoryLedger):
+    """Dies just before or just after the n-th append."""
+
+    dies_at = -1
+    after = False
+
+    def append(self, *args: object, **kwargs: object):  # type: ignore[no-untyped-def, override]
+        dying = len(self.log) == self.dies_at
+        if dying and not self.after:
+            raise Killed
+        envelope = super().append(*args, **kwargs)  # type: ignore[arg-type]
+        if dying:
+            raise Killed
+        return envelope
+
+
+def test_the_search_reaches_the_best_basin_although_it_starts_slow() -> None:
+    ledger = MemoryLedger()
+    ended = engine_on(ledger, PlantedDevice()).run()
+    state = engine_on(ledger, PlantedDevice()).state
+    best = best_so_far(state)
+    assert ended.reason is EndReason.EXHAUSTED
+    assert best is not None
+    assert ledger.source(best.commit) == "structure=2 tune=5"
+    assert state.champion == best.candidate.id
+
+
+def test_a_wrong_candidate_is_rejected_and_never_best() -> None:
+    ledger = MemoryLedger()
+    engine_on(ledger, PlantedDevice()).run()
+    state = engine_on(ledger, PlantedDevice()).state
+    wrong = [t for t in state.tried.values() if t.candidate.summary == "structure=1 tune=3"]
+    assert wrong, "the planted wrong candidate was never tried"
+    assert wrong[0].last is not None
+    assert wrong[0].last.decision == "reject"
+    assert wrong[0].commit not in ledger.best
+
+
+def test_no_rung_of_a_candidate_is_evaluated_twice() -> None:
+    device = PlantedDevice()
+    engine_on(MemoryLedger(), device).run()
+    assert len(device.evaluated) == len(set(device.evaluated))
+
+
+def test_a_candidate_budget_stops_admission_and_still_confirms() -> None:
+    ledger = MemoryLedger()
+    engine = engine_on(ledger, PlantedDevice(), Budget(candidates=8))
+    engine.run()
+    assert len(engine.state.tried) <= 8
+    assert engine.state.champion is not None
+
+
+def test_a_gpu_budget_ends_the_run_by_itself() -> None:
+    ledger = MemoryLedger()
+    engine = engine_on(ledger, PlantedDevice(), Budget(gpu_s=20.0))
+    assert engine.run().reason is EndReason.BUDGET
+    assert engine.state.gpu_s < 40.0
+
+
+def test_stop_is_recorded_before_it_is_obeyed() -> None:
+    ledger = MemoryLedger(inbox=[CommandAccepted(1, CommandKind.STOP)])
+    ended = engine_on(ledger, PlantedDevice()).run()
+    kinds = [type(e.event).__name__ for e in ledger.log]
+    assert ended.reason is EndReason.STOPPED
+    assert kinds.index("CommandAccepted") < kinds.index("RunEnded")
+
+
+def test_a_submitted_kernel_becomes_a_candidate_with_its_parent() -> None:
+    command = CommandAccepted(1, CommandKind.SUBMIT, "structure=2 tune=4", note="by hand", parent="c0001")
+    ledger = MemoryLedger()
+    engine = engine_on(ledger, PlantedDevice())
+    ledger.inbox.append(command)
+    engine.run()
+    mine = [t for t in engine.state.tried.values() if t.candidate.origin.generator == "person"]
+    assert [t.candidate.summary for t in mine] == ["by hand"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_at_every_append_it_resumes_to_the_same_story(after: bool) -> None:
+    undisturbed = MemoryLedger()
+    engine_on(undisturbed, PlantedDevice()).run()
+    story = [to_plain(e.event) for e in undisturbed.log]
+    for dies_at in range(1, len(story)):
+        ledger = DyingLedger()
+        first_device = PlantedDevice()
+        engine = engine_on(ledger, first_device)
+        ledger.dies_at, ledger.after = dies_at, after
+        with pytest.raises(Killed):
+            engine.run()
+        ledger.dies_at = -1
+        finished = {(e.event.candidate, e.event.rung) for e in ledger.log if isinstance(e.event, RungCompleted)}
+        second_device = PlantedDevice()
+        if not any(type(e.event).__name__ == "RunEnded" for e in ledger.log):
+            engine_on(ledger, second_device).run()
+        assert [to_plain(e.event) for e in ledger.log] == story
+        assert not finished & set(second_device.evaluated)
+
+
+def test_events_survive_json() -> None:
+    ledger = MemoryLedger()
+    engine_on(ledger, PlantedDevice()).run()
+    state = RunState()
+    for envelope in ledger.log:
+        copy = envelope_from_plain(envelope_to_plain(envelope))
+        assert copy == envelope
+        state.apply(copy)
+    assert state.champion is not None
