@@ -1,0 +1,117 @@
+"""A role whose methods do what a hostile candidate would try."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+WARMED = []
+
+
+def warm(fds):
+    WARMED.append(len(fds))
+
+
+def make(fds):
+    return {
+        "echo": lambda text, payload=None: text,
+        "reverse": _reverse,
+        "warmed": lambda: WARMED,
+        "read_fd": lambda: os.read(fds[0], 100).decode(),
+        "raise_error": _raise_error,
+        "abort": os.abort,
+        "leave": lambda status: os._exit(status),
+        "nap": lambda: time.sleep(30),
+        "spin": _spin,
+        "flood": _flood,
+        "hog": lambda n_bytes: len(bytearray(n_bytes)),
+        "hog_shared": _hog_shared,
+        "read_file": lambda path: open(path).read(),
+        "write_file": lambda path: open(path, "w").write("x"),
+        "write_scratch": lambda n_bytes: open("big", "wb").write(bytes(n_bytes)),
+        "truncate": lambda path: os.truncate(path, 0),
+        "chmod": lambda path: os.chmod(path, 0o777),
+        "connect": lambda: socket.create_connection(("127.0.0.1", 9), 1),
+        "unix_socket": lambda: socket.socket(socket.AF_UNIX).close(),
+        "execute": lambda: subprocess.run(["/bin/true"]).returncode,
+        "fork": os.fork,
+        "fork_with_clone3": _clone3,
+        "thread": _thread,
+        "signal": lambda pid: os.kill(pid, signal.SIGKILL),
+        "limit": _limit,
+        "leave_group": os.setsid,
+        "disarm": lambda: _libc(ctypes.CDLL(None, use_errno=True).prctl(1, 0, 0, 0, 0)),
+        "environment": lambda: dict(os.environ),
+        "forge": _forge,
+        "start_sleeper": lambda: subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid,
+        "pid": os.getpid,
+    }
+
+
+def _reverse(payload):
+    from kbtui.evaluation.process import Attached
+
+    return Attached(len(payload), payload[::-1])
+
+
+def _raise_error():
+    raise ValueError("no such shape")
+
+
+def _spin():
+    while True:
+        pass
+
+
+def _flood(n_bytes):
+    block = "y" * (1 << 20)
+    for _ in range(n_bytes >> 20):
+        sys.stdout.write(block)
+    sys.stdout.flush()
+
+
+def _hog_shared():
+    import mmap
+
+    area = mmap.mmap(-1, 1 << 30)
+    for offset in range(0, 1 << 30, 4096):
+        area[offset] = 1
+    time.sleep(30)
+
+
+def _libc(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return result
+
+
+def _clone3():
+    return _libc(ctypes.CDLL(None, use_errno=True).syscall(435, ctypes.create_string_buffer(88), 88))
+
+
+def _thread():
+    ran = []
+    thread = threading.Thread(target=lambda: ran.append(True))
+    thread.start()
+    thread.join()
+    return ran
+
+
+def _limit(pid):
+    import resource
+
+    return resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))
+
+
+def _forge():
+    """Writes a frame of absurd length on every descriptor that takes it."""
+    for fd in range(3, 32):
+        try:
+            os.write(fd, b"\xff" * 12)
+        except OSError:
+            continue
+    time.sleep(30)

@@ -1,0 +1,144 @@
+"""What a call into a child gives back, and how it fails."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kbtui.errors import EngineError
+from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerDied, WorkerError, WorkerTimeout, Zygote
+
+ROLE = "hostile_role"
+
+
+@pytest.fixture
+def worker(zygote: Zygote, confined: SandboxPolicy) -> Iterator[Worker]:
+    with zygote.spawn(ROLE, sandbox=confined) as spawned:
+        yield spawned
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_call_returns_its_value(worker: Worker) -> None:
+    assert worker.call("echo", timeout_s=5, text="größer").value == "größer"
+
+
+def test_bytes_travel_both_ways(worker: Worker) -> None:
+    sent = bytes(range(256)) * 5000
+    reply = worker.call("reverse", timeout_s=5, payload=sent)
+    assert reply.value == len(sent)
+    assert reply.payload == sent[::-1]
+
+
+def test_empty_bytes_are_not_none(worker: Worker) -> None:
+    assert worker.call("reverse", timeout_s=5, payload=b"").payload == b""
+
+
+def test_posted_calls_answer_in_order(worker: Worker) -> None:
+    for text in ("one", "two"):
+        worker.post("echo", text=text)
+    assert [worker.result(5).value, worker.result(5).value] == ["one", "two"]
+
+
+def test_every_spawn_is_a_fresh_process(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=confined) as one, zygote.spawn(ROLE, sandbox=confined) as two:
+        pids = {one.call("pid", timeout_s=5).value, two.call("pid", timeout_s=5).value}
+        assert pids == {one.pid, two.pid}
+        assert os.getpid() not in pids
+
+
+def test_a_descriptor_passes_into_the_child(zygote: Zygote, confined: SandboxPolicy) -> None:
+    readable, writable = os.pipe()
+    os.write(writable, b"through the pipe")
+    with zygote.spawn(ROLE, sandbox=confined, fds=(readable,)) as worker:
+        assert worker.call("read_fd", timeout_s=5).value == "through the pipe"
+    os.close(readable)
+    os.close(writable)
+
+
+def test_an_exception_in_the_child_is_told_and_the_child_lives(worker: Worker) -> None:
+    with pytest.raises(WorkerError) as caught:
+        worker.call("raise_error", timeout_s=5)
+    assert (caught.value.type, caught.value.message) == ("ValueError", "no such shape")
+    assert "_raise_error" in caught.value.traceback_tail
+    assert worker.call("echo", timeout_s=5, text="still here").value == "still here"
+
+
+def test_a_role_that_does_not_exist_says_so(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn("no_such_role", sandbox=confined) as worker, pytest.raises(WorkerError) as caught:
+        worker.call("echo", timeout_s=5, text="")
+    assert caught.value.type == "ModuleNotFoundError"
+
+
+def test_a_crash_names_its_signal(worker: Worker) -> None:
+    with pytest.raises(WorkerDied) as caught:
+        worker.call("abort", timeout_s=5)
+    assert caught.value.signal == signal.SIGABRT
+    assert "SIGABRT" in str(caught.value)
+    assert not is_alive(worker.pid)
+
+
+def test_leaving_early_names_the_status(worker: Worker) -> None:
+    with pytest.raises(WorkerDied) as caught:
+        worker.call("leave", timeout_s=5, status=7)
+    assert (caught.value.signal, caught.value.status) == (None, 7)
+
+
+@pytest.mark.parametrize("method", ["nap", "spin"])
+def test_a_hang_is_killed_at_its_deadline(worker: Worker, method: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(WorkerTimeout) as caught:
+        worker.call(method, timeout_s=0.3)
+    assert (caught.value.method, caught.value.timeout_s) == (method, 0.3)
+    assert time.monotonic() - started < 3
+    assert not is_alive(worker.pid)
+
+
+def test_a_killed_child_is_gone_and_its_scratch_too(worker: Worker) -> None:
+    worker.call("echo", timeout_s=5, text="")
+    scratch = worker.scratch
+    assert scratch.is_dir()
+    worker.kill()
+    assert not is_alive(worker.pid)
+    assert not scratch.exists()
+
+
+def test_a_flood_of_output_stops_at_the_file_limit(worker: Worker) -> None:
+    with pytest.raises((WorkerError, WorkerDied)):
+        worker.call("flood", timeout_s=30, n_bytes=1 << 30)
+    assert worker.birth.policy is not None
+    if worker.alive:
+        assert worker.birth.log.stat().st_size <= worker.birth.policy.file_bytes
+        assert len(worker.log_tail()) <= 4000
+
+
+def test_a_forged_frame_ends_the_child_without_harm(worker: Worker) -> None:
+    with pytest.raises(WorkerDied) as caught:
+        worker.call("forge", timeout_s=5)
+    assert "protocol" in caught.value.why
+
+
+def test_spares_are_warmed_and_then_taken(zygote: Zygote, confined: SandboxPolicy) -> None:
+    zygote.pool(ROLE, confined, 2)
+    try:
+        with zygote.quiet():
+            spare = zygote.spawn(ROLE, sandbox=confined)
+            assert spare.call("warmed", timeout_s=5).value == [0]
+            spare.kill()
+    finally:
+        zygote.pool(ROLE, confined, 0)
+
+
+def test_a_closed_zygote_refuses_in_one_line(tmp_path: object, zygote: Zygote) -> None:
+    other = Zygote(zygote.log_path.parent / "other.log", interpret=False, env={"KBTUI_PRELOAD": "none"})
+    other.close()
+    with pytest.raises(EngineError, match="gone"):
+        other.spawn(ROLE, sandbox=None)

@@ -1,0 +1,154 @@
+"""What a confined child cannot do, tried from inside it; each refusal has a control that shows the deed is possible."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.errors import UsageError
+from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerDied, WorkerError, Zygote, probe, switched_on
+from kbtui.evaluation.process.seccomp import MACHINES, build_filter
+
+ROLE = "hostile_role"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
+
+
+@pytest.fixture
+def worker(zygote: Zygote, confined: SandboxPolicy) -> Iterator[Worker]:
+    with zygote.spawn(ROLE, sandbox=confined) as spawned:
+        spawned.await_start()
+        missing = [p for p in spawned.protections if not p.enforced]
+        if missing:
+            pytest.skip(f"this kernel cannot enforce: {missing}")
+        yield spawned
+
+
+@pytest.fixture
+def free_worker(zygote: Zygote) -> Iterator[Worker]:
+    with zygote.spawn(ROLE, sandbox=None) as spawned:
+        yield spawned
+
+
+def refused(worker: Worker, method: str, **params: object) -> str:
+    with pytest.raises(WorkerError) as caught:
+        worker.call(method, timeout_s=10, **params)
+    assert caught.value.type in ("PermissionError", "OSError", "BlockingIOError"), caught.value.message
+    return caught.value.message
+
+
+def test_a_secret_cannot_be_read(worker: Worker, free_worker: Worker, tmp_path: Path) -> None:
+    secret = tmp_path / "id_ed25519"
+    secret.write_text("secret")
+    assert free_worker.call("read_file", timeout_s=5, path=str(secret)).value == "secret"
+    assert "Permission denied" in refused(worker, "read_file", path=str(secret))
+
+
+def test_the_engines_memory_and_environment_cannot_be_read(worker: Worker) -> None:
+    for name in ("environ", "maps", "mem"):
+        refused(worker, "read_file", path=f"/proc/{os.getpid()}/{name}")
+
+
+def test_nothing_outside_the_scratch_can_be_written(worker: Worker, free_worker: Worker, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    assert free_worker.call("write_file", timeout_s=5, path=str(victim)).value == 1
+    refused(worker, "write_file", path=str(victim))
+    refused(worker, "truncate", path=str(victim))
+    refused(worker, "chmod", path=str(victim))
+    assert victim.read_text() == "x"
+    assert worker.call("write_scratch", timeout_s=5, n_bytes=1000).value == 1000
+
+
+def test_a_file_cannot_outgrow_its_limit(worker: Worker, confined: SandboxPolicy) -> None:
+    assert "too large" in refused(worker, "write_scratch", n_bytes=confined.file_bytes + (1 << 20))
+
+
+def test_no_socket_opens(worker: Worker, free_worker: Worker) -> None:
+    assert free_worker.call("unix_socket", timeout_s=5).value is None
+    refused(worker, "connect")
+    refused(worker, "unix_socket")
+
+
+def test_unix_sockets_open_where_the_policy_says(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=replace(confined, unix_sockets=True)) as worker:
+        assert worker.call("unix_socket", timeout_s=5).value is None
+        refused(worker, "connect")
+
+
+def test_no_program_starts(worker: Worker, free_worker: Worker) -> None:
+    assert free_worker.call("execute", timeout_s=5).value == 0
+    refused(worker, "execute")
+
+
+def test_only_the_listed_program_starts(zygote: Zygote, confined: SandboxPolicy) -> None:
+    allowed = replace(confined, exec=(Path("/bin/true"), Path("/lib64"), Path("/lib")))
+    with zygote.spawn(ROLE, sandbox=allowed) as worker:
+        assert worker.call("execute", timeout_s=5).value == 0
+        refused(worker, "start_sleeper")
+
+
+def test_no_fork_but_threads(worker: Worker) -> None:
+    refused(worker, "fork")
+    refused(worker, "fork_with_clone3")
+    assert worker.call("thread", timeout_s=5).value == [True]
+
+
+def test_no_signal_or_limit_reaches_another_process(worker: Worker, free_worker: Worker) -> None:
+    refused(worker, "signal", pid=free_worker.pid)
+    refused(worker, "limit", pid=free_worker.pid)
+    assert free_worker.call("echo", timeout_s=5, text="alive").value == "alive"
+
+
+def test_the_child_cannot_slip_out_of_its_group_or_its_death_signal(worker: Worker) -> None:
+    refused(worker, "leave_group")
+    refused(worker, "disarm")
+
+
+def test_memory_is_limited(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=confined) as worker:
+        assert worker.call("hog", timeout_s=10, n_bytes=1 << 20).value == 1 << 20
+        with pytest.raises(WorkerError) as caught:
+            worker.call("hog", timeout_s=10, n_bytes=1 << 30)
+        assert caught.value.type == "MemoryError"
+
+
+def test_shared_memory_is_limited_too(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=confined) as worker, pytest.raises(WorkerDied) as caught:
+        worker.call("hog_shared", timeout_s=20)
+    assert "512 MiB of memory" in caught.value.why
+
+
+def test_the_environment_holds_no_secrets(worker: Worker, free_worker: Worker) -> None:
+    assert free_worker.call("environment", timeout_s=5).value["SECRET_TOKEN"] == "s3cret"
+    environment = worker.call("environment", timeout_s=5).value
+    assert "SECRET_TOKEN" not in environment
+    assert environment["HOME"] == environment["TMPDIR"] == str(worker.scratch)
+
+
+def test_the_probe_names_each_layer() -> None:
+    assert {p.name for p in probe()} == {"limits", "landlock", "seccomp"}
+
+
+def test_the_switch_is_on_off_or_an_error() -> None:
+    assert switched_on({})
+    assert not switched_on({"KBTUI_SANDBOX": "off"})
+    with pytest.raises(UsageError, match="neither on nor off"):
+        switched_on({"KBTUI_SANDBOX": "maybe"})
+
+
+@given(st.sampled_from(sorted(MACHINES)), st.integers(1, 1 << 22), st.booleans(), st.booleans(), st.booleans())
+def test_every_jump_of_the_filter_stays_inside_it(
+    machine: str, pid: int, may_exec: bool, sockets: bool, memfd: bool
+) -> None:
+    program = build_filter(MACHINES[machine], pid, may_exec=may_exec, unix_sockets=sockets, memfd=memfd)
+    steps = [program[i : i + 8] for i in range(0, len(program), 8)]
+    for place, step in enumerate(steps):
+        code, if_true, if_false = step[0], step[2], step[3]
+        if code & 0x07 == 0x05:
+            assert place + 1 + max(if_true, if_false) < len(steps)
+    assert steps[-1][0] == 0x06
+    assert len(steps) < 4096
