@@ -1,1 +1,1 @@
-"""Sample problems, one folder each: ``problem.toml``, ``reference.py`` and ``kernel.py``. Importing this loads no torch."""
+"""Sample problems, one folder each: problem.toml, reference.py and kernel.py. Importing this loads no torch."""

@@ -42,6 +42,6 @@ def kernel_function(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     out = torch.empty((n_images, c_out, height, width), device=x.device, dtype=x.dtype)
     n_tiles = triton.cdiv(height * width, 1024)
     group_conv_pixels[(n_images * c_out * n_tiles,)](
-        x, weight, out, c_in, c_out, height, width, in_per_group, c_out // groups, n_tiles, BLOCK=1024, num_warps=4
+        x, weight, out, c_in, c_out, height, width, in_per_group, c_out // groups, n_tiles, BLOCK=1024, num_warps=8
     )
     return out

@@ -14,7 +14,5 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 def make_inputs(shape, generator, device, distribution, dtype="float32"):
     """``tiny`` makes the mean square smaller than eps, so that eps cannot be left out."""
     size = (shape["batch"], shape["features"], shape["height"], shape["width"])
-    x = draw(
-        distribution, size, generator=generator, device=device, dtype=dtype, wide=100.0, offset=10.0, tiny=1e-3
-    )
+    x = draw(distribution, size, generator=generator, device=device, dtype=dtype, wide=100.0, offset=10.0, tiny=1e-3)
     return (x,)

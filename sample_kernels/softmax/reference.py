@@ -12,7 +12,5 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 def make_inputs(shape, generator, device, distribution, dtype="float32"):
     """``wide`` and ``offset`` overflow exp in fp32 where the row's maximum is not subtracted first."""
     size = (shape["rows"], shape["cols"])
-    x = draw(
-        distribution, size, generator=generator, device=device, dtype=dtype, wide=30.0, offset=100.0, tiny=1e-2
-    )
+    x = draw(distribution, size, generator=generator, device=device, dtype=dtype, wide=30.0, offset=100.0, tiny=1e-2)
     return (x,)
