@@ -38,6 +38,7 @@ class RunStarted:
     model: str | None
     child_entry: ChildEntry
     ladder: tuple[Rung, ...]
+    kernel_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from kbtui.domain.event import (
     CandidateAdmitted,
     CommandAccepted,
     CommandKind,
+    EndReason,
     Envelope,
     Event,
     ProblemOpened,
@@ -25,7 +26,7 @@ from kbtui.engine.ports import Device, Generator, Ledger
 from kbtui.engine.pulse import Activity, Pulse
 from kbtui.engine.requests import evaluation_request, proposal_request
 from kbtui.errors import KbtuiError
-from kbtui.scheduler.actions import AdmitFirst, Evaluate, Finish, Propose, Wait
+from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.best import best_commit_with
 from kbtui.scheduler.judge import judge
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
@@ -61,6 +62,7 @@ class Engine:
         self._narrate = narrate
         self._policy = policy
         self._sources: dict[str, str] = {}
+        self.interrupted: str | None = None
         self.state = RunState()
         for envelope in ledger.events():
             self.state.apply(envelope)
@@ -75,19 +77,12 @@ class Engine:
             self._open(pulse)
             while True:
                 self._take_commands()
-                action = next_action(
-                    self.state,
-                    self._meter.wall_s,
-                    self._meter.gpu_s,
-                    has_first=self._problem.kernel_source is not None,
-                    policy=self._policy,
-                )
-                match action:
+                match self._next_action():
                     case AdmitFirst():
                         self._admit(first_kernel(self._problem), None)
-                    case Evaluate():
+                    case Evaluate() as action:
                         self._evaluate(action, pulse)
-                    case Propose():
+                    case Propose() as action:
                         self._propose(action, pulse)
                     case Wait():
                         pulse.show(Activity("paused"))
@@ -98,6 +93,17 @@ class Engine:
                         return ended
         finally:
             pulse.close()
+
+    def give_up(self, ended: RunEnded) -> None:
+        """Record that the run cannot go on."""
+        self._record(ended)
+
+    def _next_action(self) -> Action:
+        if self.interrupted:
+            return Finish(EndReason.STOPPED, f"interrupted by {self.interrupted}")
+        has_first = self._problem.kernel_source is not None
+        spent = self._meter.wall_s, self._meter.gpu_s
+        return next_action(self.state, *spent, has_first=has_first, policy=self._policy)
 
     def _open(self, pulse: Pulse) -> None:
         pulse.show(Activity("opening the problem on the device"))

@@ -1,0 +1,5 @@
+"""``python -m kbtui``."""
+
+from kbtui.cli import main
+
+main()

@@ -1,0 +1,370 @@
+"""The command line: words in, one function called, an exit code out. Heavy imports stay inside the commands."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from kbtui import __version__
+from kbtui.errors import ExitCode, KbtuiError, UsageError
+
+app = typer.Typer(
+    name="kbtui",
+    help="Make a Triton kernel faster on a budget, watch it happen, and believe the result.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Folder of runs; default ./.kbtui")]
+RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run's name; default the latest")]
+RunOption = Annotated[str | None, typer.Option("--run", help="A run's name; default the latest")]
+AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout and nothing else")]
+Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only")]
+Refresh = Annotated[float | None, typer.Option("--refresh", help="Most redraws a second")]
+DeviceKey = Annotated[
+    str | None, typer.Option("--device", "-d", help="auto, cuda:N, model:a100, model:h100, model:h200")
+]
+Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engine in the foreground")]
+BudgetText = Annotated[str | None, typer.Option("--budget", "-b", help="Wall time to spend, as 90s, 10m or 1h30m")]
+Candidates = Annotated[int | None, typer.Option("--candidates", min=1, help="Most candidates to try")]
+GpuBudget = Annotated[str | None, typer.Option("--gpu-budget", help="GPU time to spend, as 90s or 10m")]
+
+
+def finish(code: int) -> None:
+    raise typer.Exit(int(code))
+
+
+@app.callback(invoke_without_command=True)
+def viewer(
+    context: typer.Context, workspace: Workspace = None, ascii_only: Ascii = False, refresh: Refresh = None
+) -> None:
+    """Without a command: open the viewer on this workspace."""
+    if context.invoked_subcommand is None:
+        from kbtui.commands.run import view
+
+        settings = _settings(workspace=workspace, refresh_hz=refresh)
+        finish(view(_workspace(workspace), None, settings.refresh_hz, ascii_only))
+
+
+@app.command()
+def run(
+    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    workspace: Workspace = None,
+    device: DeviceKey = None,
+    budget: BudgetText = None,
+    candidates: Candidates = None,
+    gpu_budget: GpuBudget = None,
+    generator: Annotated[str | None, typer.Option("--generator", help="playbook,rewrites,llm")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="An Ollama model; turns the llm generator on")] = None,
+    kernel: Annotated[Path | None, typer.Option("--kernel", help="First kernel, instead of the problem's")] = None,
+    repo: Annotated[Path | None, typer.Option("--repo", help="Your git repository, to add the run's branch to")] = None,
+    seed: Annotated[int | None, typer.Option("--seed")] = None,
+    child_entry: Annotated[str | None, typer.Option("--child-entry", help="parent or screen")] = None,
+    headless: Headless = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
+    as_json: AsJson = False,
+    ascii_only: Ascii = False,
+    refresh: Refresh = None,
+) -> None:
+    """Search for a faster kernel. Starts an engine that outlives this terminal, and opens the viewer on it."""
+    from kbtui.commands.run import run_detached, run_headless
+    from kbtui.domain.event import Budget, ChildEntry
+    from kbtui.engine.spec import RunSpec
+    from kbtui.kernel_file import read_kernel
+    from kbtui.problems import load_problem
+
+    settings = _settings(
+        workspace=workspace,
+        device=device,
+        budget=budget,
+        generators=generator,
+        model=model,
+        seed=seed,
+        child_entry=child_entry,
+        refresh_hz=refresh,
+    )
+    load_problem(problem)
+    if kernel is not None:
+        read_kernel(kernel)
+    wall_s = None if budget is None and (candidates or gpu_budget) else _seconds(settings.budget)
+    generators = tuple(settings.generators)
+    if settings.model and "llm" not in generators:
+        generators = (*generators, "llm")
+    spec = RunSpec(
+        workspace=str(_workspace(workspace)),
+        problem=str(Path(problem).resolve()) if Path(problem).exists() else problem,
+        device=settings.device,
+        budget=Budget(wall_s, candidates, _seconds(gpu_budget) if gpu_budget else None),
+        generators=generators,
+        model=settings.model,
+        ollama_host=settings.ollama_host,
+        seed=settings.seed,
+        child_entry=ChildEntry(settings.child_entry),
+        kernel=str(kernel.resolve()) if kernel else None,
+        repo=str(repo.resolve()) if repo else None,
+    )
+    if headless or as_json:
+        finish(run_headless(spec, as_json))
+    finish(run_detached(spec, _has_terminal() and not detach, settings.refresh_hz, ascii_only))
+
+
+@app.command()
+def resume(
+    name: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    workspace: Workspace = None,
+    budget: BudgetText = None,
+    candidates: Candidates = None,
+    gpu_budget: GpuBudget = None,
+    headless: Headless = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
+    as_json: AsJson = False,
+    ascii_only: Ascii = False,
+    refresh: Refresh = None,
+) -> None:
+    """Take a run up again where it was, spent budget included. A budget given here is spent from now on."""
+    from kbtui.commands.run import run_detached, run_headless
+    from kbtui.commands.where import open_reader, pick_run
+    from kbtui.domain.event import Budget
+    from kbtui.engine.spec import RunSpec
+
+    settings = _settings(workspace=workspace, refresh_hz=refresh)
+    where = _workspace(workspace)
+    spec = RunSpec(
+        workspace=str(where),
+        problem="",
+        run=pick_run(open_reader(where), name),
+        budget=Budget(_seconds(budget) if budget else None, candidates, _seconds(gpu_budget) if gpu_budget else None),
+        budget_given=any((budget, candidates, gpu_budget)),
+        ollama_host=settings.ollama_host,
+    )
+    if headless or as_json:
+        finish(run_headless(spec, as_json))
+    finish(run_detached(spec, _has_terminal() and not detach, settings.refresh_hz, ascii_only))
+
+
+@app.command()
+def attach(
+    run: RunName = None, workspace: Workspace = None, ascii_only: Ascii = False, refresh: Refresh = None
+) -> None:
+    """Open the viewer on a run; leaving it leaves the search going."""
+    from kbtui.commands.run import view
+    from kbtui.commands.where import open_reader, pick_run
+
+    settings = _settings(workspace=workspace, refresh_hz=refresh)
+    where = _workspace(workspace)
+    if not _has_terminal():
+        raise UsageError("the viewer needs a terminal", "use kbtui status, or kbtui log, where there is none")
+    finish(view(where, pick_run(open_reader(where), run), settings.refresh_hz, ascii_only))
+
+
+@app.command()
+def stop(run: RunName = None, workspace: Workspace = None) -> None:
+    """End a running search after its current evaluation; it can be resumed."""
+    from kbtui.commands.run import stop as stop_run
+
+    finish(stop_run(_workspace(workspace), run))
+
+
+@app.command()
+def status(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """Where a run stands: is it alive, how good is the best, what was spent."""
+    from kbtui.commands.show import status as show_status
+
+    finish(show_status(_workspace(workspace), run, as_json))
+
+
+@app.command("ls")
+def list_runs(workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """The runs of this workspace, latest first."""
+    from kbtui.commands.show import list_runs as show_runs
+
+    finish(show_runs(_workspace(workspace), as_json))
+
+
+@app.command()
+def show(
+    candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
+    run: RunOption = None,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """One candidate: origin, every rung's outcome with its reason, and its code."""
+    from kbtui.commands.show import show as show_candidate
+
+    finish(show_candidate(_workspace(workspace), run, candidate, as_json))
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument()] = "first",
+    new: Annotated[str, typer.Argument()] = "best",
+    run: RunOption = None,
+    workspace: Workspace = None,
+) -> None:
+    """Unified diff of two candidates; without words, from the first kernel to the best."""
+    from kbtui.commands.show import diff as show_diff
+
+    finish(show_diff(_workspace(workspace), run, old, new))
+
+
+@app.command()
+def log(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """The story of a run, one event a line; with --json one event a line as JSON."""
+    from kbtui.commands.show import log as show_log
+
+    finish(show_log(_workspace(workspace), run, as_json))
+
+
+@app.command()
+def best(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """The champion, its times and PyTorch's; exit 1 where nothing better than the first kernel was found."""
+    from kbtui.commands.show import best as show_best
+
+    finish(show_best(_workspace(workspace), run, as_json))
+
+
+@app.command()
+def export(
+    into: Annotated[Path, typer.Argument(help="A new folder")],
+    run: RunOption = None,
+    workspace: Workspace = None,
+) -> None:
+    """The best kernel, the result, all events and artifacts, as plain files."""
+    from kbtui.commands.show import export as write_export
+
+    finish(write_export(_workspace(workspace), run, into))
+
+
+@app.command()
+def verify(
+    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    kernel: Annotated[Path | None, typer.Option("--kernel", help="Default: the problem's first kernel")] = None,
+    device: DeviceKey = None,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the policy instead")] = False,
+    bisect: Annotated[bool, typer.Option("--bisect", help="For git bisect run: 125 instead of 2, 3 and 4")] = False,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a kernel through the whole gate: 0 verified, 1 rejected, 3 unverified."""
+    from kbtui.commands.verify import BISECT_SKIP, explain_policy
+    from kbtui.commands.verify import verify as run_gate
+
+    if explain:
+        finish(explain_policy(problem))
+    try:
+        settings = _settings(workspace=workspace, device=device)
+        code = run_gate(_workspace(workspace), problem, kernel, settings.device, seed, as_json)
+    except KbtuiError as error:
+        if not bisect:
+            raise
+        print(f"kbtui: {error}", file=sys.stderr)
+        code = int(error.exit_code)
+    finish(BISECT_SKIP if bisect and code not in (ExitCode.DONE, ExitCode.NOTHING_BETTER) else code)
+
+
+@app.command()
+def prompt(
+    candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
+    run: RunOption = None,
+    workspace: Workspace = None,
+) -> None:
+    """Print the prompt that asks for a better kernel than this candidate, to be answered by anyone."""
+    from kbtui.commands.show import prompt as show_prompt
+
+    finish(show_prompt(_workspace(workspace), run, candidate))
+
+
+@app.command()
+def submit(
+    file: Annotated[Path, typer.Argument(help="A kernel with kernel_function")],
+    run: RunOption = None,
+    parent: Annotated[str | None, typer.Option("--parent", help="The candidate it was made from")] = None,
+    note: Annotated[str, typer.Option("--note", help="One line: what was changed")] = "",
+    workspace: Workspace = None,
+) -> None:
+    """Put your own kernel in a run's queue, like any other candidate."""
+    from kbtui.commands.steer import submit as queue_kernel
+
+    finish(queue_kernel(_workspace(workspace), run, file, parent, note))
+
+
+@app.command()
+def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
+    """What this machine can do, and what to do about what it cannot."""
+    from kbtui.commands.care import doctor as examine
+
+    finish(examine(_workspace(workspace), as_json))
+
+
+@app.command()
+def config(as_json: AsJson = False) -> None:
+    """Every setting, its value, and where the value came from."""
+    from kbtui.commands.care import config as show_config
+
+    finish(show_config(as_json))
+
+
+@app.command()
+def reindex(workspace: Workspace = None) -> None:
+    """Rebuild the SQLite index from the kernel repository; names artifacts that are missing."""
+    from kbtui.commands.care import reindex as rebuild
+
+    finish(rebuild(_workspace(workspace)))
+
+
+@app.command()
+def version() -> None:
+    """The version."""
+    print(f"kbtui {__version__}")
+
+
+def _settings(**flags: object):  # type: ignore[no-untyped-def]
+    from kbtui.config import load_settings
+
+    return load_settings(**{key: value for key, value in flags.items() if value is not None})
+
+
+def _workspace(flag: Path | None) -> Path:
+    from kbtui.paths import resolve_workspace
+
+    return resolve_workspace(flag)
+
+
+def _seconds(text: str) -> float:
+    from kbtui.budget import parse_duration_s
+
+    return parse_duration_s(text)
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def main() -> None:
+    """The console script: every failure a user can cause is one line on stderr and the documented exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except KbtuiError as error:
+        print(f"kbtui: {error}", file=sys.stderr)
+        code = error.exit_code
+    except click.exceptions.Abort:
+        code = ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        code = ExitCode.USAGE
+    except KeyboardInterrupt:
+        print("kbtui: interrupted", file=sys.stderr)
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.DONE
+    sys.exit(int(code or 0))
+
+
+if __name__ == "__main__":
+    main()

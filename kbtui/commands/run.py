@@ -1,0 +1,109 @@
+"""run, resume, attach, stop: engines and the viewer. Effects: processes, the terminal."""
+
+import sys
+import time
+from pathlib import Path
+
+from kbtui.commands.where import open_reader, pick_run
+from kbtui.domain.event import CommandKind, EndReason, Envelope
+from kbtui.engine.spec import RunSpec
+from kbtui.errors import EngineError, ExitCode
+from kbtui.result import RunResult, browse_commands, headline, run_result
+from kbtui.scheduler.state import RunState
+
+STOP_S = 60.0
+
+
+def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
+    """The engine in the foreground, progress on stderr, the result on stdout."""
+    from kbtui.engine.engine import Engine
+    from kbtui.engine.main import stop_on_signals
+    from kbtui.engine.session import run_session
+    from store.subject import subject_of
+
+    engines: list[Engine] = []
+
+    def narrate(envelope: Envelope, state: RunState) -> None:
+        print(f"{state.wall_s:7.1f}s {subject_of(envelope.event, state)}", file=sys.stderr, flush=True)
+
+    def hook(engine: Engine) -> None:
+        engines.append(engine)
+        stop_on_signals(engine)
+
+    state = run_session(spec, lambda run: print(f"run {run} in {spec.workspace}", file=sys.stderr), narrate, hook)
+    result = run_result(state)
+    print_result(Path(spec.workspace), result, as_json)
+    if engines and engines[0].interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.DONE if result.better else ExitCode.NOTHING_BETTER
+
+
+def run_detached(spec: RunSpec, watch: bool, refresh_hz: float, ascii_only: bool) -> ExitCode:
+    """A detached engine; then the viewer where there is a terminal."""
+    from kbtui.launch import start_detached
+
+    run = start_detached(spec, Path(spec.workspace) / "engine.log")
+    print(f"run {run} started; its engine goes on without this terminal", file=sys.stderr)
+    if not watch:
+        print(f"watch it with: kbtui attach {run} --workspace {spec.workspace}", file=sys.stderr)
+        return ExitCode.DONE
+    return view(Path(spec.workspace), run, refresh_hz, ascii_only)
+
+
+def view(workspace: Path, run: str | None, refresh_hz: float, ascii_only: bool) -> ExitCode:
+    """The viewer until the user leaves it; then where things stand and how to come back."""
+    from kbtui.tui.app import run_viewer
+
+    reader = open_reader(workspace)
+    run = pick_run(reader, run) if run else None
+    left = run_viewer(reader, run, refresh_hz=refresh_hz, ascii_only=ascii_only)
+    shown = left.run or run
+    if shown is None:
+        return ExitCode.DONE
+    state = reader.state(shown)
+    print_result(workspace, run_result(state), as_json=False)
+    engine = reader.engine()
+    if engine is not None and engine.alive and engine.run == shown:
+        print(f"the search goes on; come back with: kbtui attach {shown} --workspace {workspace}")
+    elif state.ended is None:
+        print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {workspace}")
+    return ExitCode.DONE
+
+
+def stop(workspace: Path, run: str | None) -> ExitCode:
+    """Ask the engine to stop and wait until it has. Raises EngineError where it does not."""
+    reader = open_reader(workspace)
+    name = pick_run(reader, run)
+    engine = reader.engine()
+    if engine is None or not engine.alive or engine.run != name:
+        print(f"run {name} is not running", file=sys.stderr)
+        return ExitCode.DONE
+    reader.insert_command(name, CommandKind.STOP)
+    deadline_s = time.monotonic() + STOP_S
+    while time.monotonic() < deadline_s:
+        ended = reader.state(name).ended
+        if ended is not None:
+            print(f"run {name} stopped; go on with: kbtui resume {name}", file=sys.stderr)
+            return ExitCode.DONE
+        time.sleep(0.2)
+    raise EngineError(f"run {name} has not stopped in {STOP_S:.0f} s", f"its engine is pid {engine.pid}")
+
+
+def print_result(workspace: Path, result: RunResult, as_json: bool) -> None:
+    """On stdout: the result as JSON, or in a few lines with the repository and three git commands."""
+    from store.workspace import open_workspace
+
+    git_dir = str(open_workspace(workspace).git_dir)
+    if as_json:
+        from kbtui.commands.show import result_json
+
+        print(result_json(result, git_dir))
+        return
+    print(f"{result.problem}: {headline(result)}")
+    if result.champion:
+        print(f"champion: {result.champion} {result.summary}")
+    if result.ended and not result.ended.startswith(EndReason.EXHAUSTED):
+        print(f"ended by {result.ended}, after {result.n_candidates} candidates")
+    print(f"kernel repository: {git_dir}")
+    for command in browse_commands(git_dir, result):
+        print(f"  {command}")

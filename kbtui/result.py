@@ -1,0 +1,156 @@
+"""What a run found, as a value: the champion, its times, over what it is faster and by which clock. Pure."""
+
+from dataclasses import dataclass
+
+from kbtui.domain.event import RungCompleted
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
+from kbtui.domain.rung import CONFIRM
+from kbtui.scheduler.best import best_so_far
+from kbtui.scheduler.state import RunState, Tried
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeResult:
+    """One shape: device time of the champion and of PyTorch, microseconds, with 95 % bounds of the former."""
+
+    shape: str
+    champion_us: float
+    low_us: float
+    high_us: float
+    eager_us: float | None
+    compile_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """``over`` is ``eager``, ``compile`` or ``first``; 95 % interval; ``faster`` is the adjudication's word."""
+
+    over: str
+    ratio: float
+    low: float
+    high: float
+    faster: bool
+    per_shape: tuple[tuple[str, float, float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """``champion`` is None where nothing verified beat the first kernel. ``confirmed``: in fresh processes."""
+
+    run: str
+    problem: str
+    device: str
+    clock: Clock
+    champion: str | None
+    commit: str | None
+    summary: str | None
+    confirmed: bool
+    proof: str | None
+    speedups: tuple[Speedup, ...]
+    shapes: tuple[ShapeResult, ...]
+    n_candidates: int
+    wall_s: float
+    gpu_s: float
+    ended: str | None
+
+    @property
+    def better(self) -> bool:
+        """Whether something better than the first kernel was found."""
+        return self.champion is not None
+
+    def over(self, name: str) -> Speedup | None:
+        return next((s for s in self.speedups if s.over == name), None)
+
+
+def run_result(state: RunState) -> RunResult:
+    """The result of a run so far."""
+    assert state.started is not None
+    best = best_so_far(state)
+    better = best if best and best.candidate.id != state.first and _beats_first(best) else None
+    result = _deciding(better) if better else None
+    return RunResult(
+        run=state.started.run,
+        problem=state.started.problem,
+        device=state.started.device.name,
+        clock=state.started.device.clock,
+        champion=better.candidate.id if better else None,
+        commit=better.commit if better else None,
+        summary=better.candidate.summary if better else None,
+        confirmed=bool(better and better.candidate.id == state.champion),
+        proof=result.outcome.verdict.proof if result else None,
+        speedups=_speedups(result),
+        shapes=_shapes(state, result),
+        n_candidates=len(state.tried),
+        wall_s=state.wall_s,
+        gpu_s=state.gpu_s,
+        ended=f"{state.ended.reason}: {state.ended.detail}" if state.ended else None,
+    )
+
+
+def _beats_first(tried: Tried) -> bool:
+    return (tried.score or 0.0) > 1.0
+
+
+def _deciding(tried: Tried) -> RungCompleted | None:
+    timed = [r for r in tried.results.values() if r.outcome.measurement is not None]
+    return tried.results.get(CONFIRM) or max(timed, key=lambda r: r.rung, default=None)
+
+
+def _speedups(result: RungCompleted | None) -> tuple[Speedup, ...]:
+    if result is None or result.outcome.measurement is None:
+        return ()
+    named = [c for c in result.outcome.measurement.comparisons if c.against in ("eager", "compile", "first")]
+    return tuple(_speedup(c) for c in named)
+
+
+def _speedup(comparison: Comparison) -> Speedup:
+    per_shape = tuple((s.shape, s.ratio, s.low, s.high) for s in comparison.shapes)
+    faster = comparison.outcome is Outcome.FASTER
+    return Speedup(comparison.against, comparison.ratio, comparison.low, comparison.high, faster, per_shape)
+
+
+def _shapes(state: RunState, result: RungCompleted | None) -> tuple[ShapeResult, ...]:
+    measurement = result.outcome.measurement if result else None
+    if measurement is None:
+        return ()
+    eager, compiled = (_baseline_us(state, measurement, name) for name in ("eager", "compile"))
+    return tuple(
+        ShapeResult(t.shape, t.device_us, t.low_us, t.high_us, eager.get(t.shape), compiled.get(t.shape))
+        for t in measurement.timings
+    )
+
+
+def _baseline_us(state: RunState, measurement: Measurement, name: str) -> dict[str, float]:
+    """PyTorch's time by shape: from the same interleaved comparison where there is one, else as first timed."""
+    comparison = measurement.against(name)
+    if comparison is not None and comparison.shapes:
+        own = {t.shape: t.device_us for t in measurement.timings}
+        return {s.shape: s.ratio * own[s.shape] for s in comparison.shapes if s.shape in own}
+    report = state.opened.report if state.opened else None
+    found = (
+        next((b.measurement for b in report.baselines if b.name == name and b.measurement), None) if report else None
+    )
+    return {t.shape: t.device_us for t in found.timings} if found else {}
+
+
+def headline(result: RunResult) -> str:
+    """The result in one line, always with its clock: ``1.41× (1.39–1.43) over PyTorch eager, measured on ...``."""
+    if not result.better:
+        return f"nothing faster than the first kernel was found in {result.n_candidates} candidates ({result.clock})"
+    speedup = result.over("eager") or result.over("first")
+    if speedup is None:
+        return f"{result.champion} {result.summary} is the best so far, not yet confirmed ({result.clock})"
+    over = {"eager": "PyTorch eager", "first": "the first kernel"}[speedup.over]
+    interval = f" ({speedup.low:.2f}–{speedup.high:.2f})" if speedup.high > speedup.low else ""
+    stands = "" if result.confirmed else ", not yet confirmed"
+    return f"{speedup.ratio:.2f}×{interval} over {over}, {result.clock} on {result.device}{stands}"
+
+
+def browse_commands(git_dir: str, result: RunResult) -> tuple[str, ...]:
+    """Three git commands that browse a run."""
+    ref = f"runs/{result.run}"
+    return (
+        f"git -C {git_dir} log --first-parent --oneline {ref}",
+        f"git -C {git_dir} log --first-parent -p {ref} -- kernel.py",
+        f"git -C {git_dir} show {result.commit or ref}:kernel.py",
+    )
