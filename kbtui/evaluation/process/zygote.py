@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from kbtui.evaluation.process import child, preload
+from kbtui.evaluation.process import child, preload, wire
 
 MESSAGE_BYTES = 1 << 17
 _MAX_FDS = 253
@@ -115,6 +115,8 @@ def _dies_with_the_engine(control: socket.socket) -> Any:
     flags = fcntl.fcntl(control, fcntl.F_GETFL)
     fcntl.fcntl(control, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(control, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if wire.readable(control, 0.0):
+        sys.exit(0)  # nothing is asked before we are ready, so this is the engine's end
     try:
         yield
     finally:
