@@ -1,47 +1,12 @@
 """The engine over fakes: it finds the planted best, keeps its budget, obeys commands, and resumes as if undisturbed."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from kbtui.domain.codec import envelope_from_plain, envelope_to_plain, to_plain
-from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, CommandKind, EndReason, RungCompleted, RunStarted
-from kbtui.domain.rung import DEFAULT_LADDER
-from kbtui.engine.engine import Engine
-from kbtui.engine.meter import Meter
+from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason, RungCompleted
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState
-from tests.fakes.search import PROBLEM, MemoryLedger, Numbered, PlantedDevice
-
-
-def started(budget: Budget) -> RunStarted:
-    return RunStarted(
-        run="toy-1",
-        problem="toy",
-        problem_path="toy",
-        problem_sha="0",
-        device=PlantedDevice().spec,
-        seed=0,
-        budget=budget,
-        generators=("playbook",),
-        model=None,
-        child_entry=ChildEntry.PARENT,
-        ladder=DEFAULT_LADDER,
-    )
-
-
-def frozen_clock() -> Iterator[float]:
-    while True:
-        yield 0.0
-
-
-def engine_on(ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None) -> Engine:
-    if not ledger.log:
-        ledger.append(started(budget or Budget()), 0.0, 0.0)
-    clock = frozen_clock()
-    meter = Meter(ledger.spent(), now_s=lambda: next(clock))
-    generators = {"playbook": Numbered("playbook")}
-    return Engine(PROBLEM, ledger, device, generators, lambda s, a: (), meter, lambda e, s: None)
+from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
 
 
 class Killed(BaseException):

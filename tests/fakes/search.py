@@ -1,16 +1,19 @@
 """Fakes of the engine's ports: a device with planted speeds, a generator of numbered structures, a ledger in memory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport, RungOutcome
-from kbtui.domain.event import CommandAccepted, Envelope, Event
+from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, Envelope, Event, RunStarted
 from kbtui.domain.measurement import Clock, Comparison, LiveSample, Measurement, Outcome, ShapeTiming
 from kbtui.domain.problem import Problem, ProblemFormat, ProblemSpec, Shape, Tolerance
 from kbtui.domain.proposal import Phase, ProposalRequest
+from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.domain.verdict import Proof, Reason, rejected, verified
+from kbtui.engine.engine import Engine
+from kbtui.engine.meter import Meter
 
 SPEC = ProblemSpec(
     name="toy",
@@ -142,3 +145,33 @@ class MemoryLedger:
         return (self.log[-1].wall_s, self.log[-1].gpu_s) if self.log else (0.0, 0.0)
 
     def close(self) -> None: ...
+
+
+def started(budget: Budget) -> RunStarted:
+    return RunStarted(
+        run="toy-1",
+        problem="toy",
+        problem_path="toy",
+        problem_sha="0",
+        device=PlantedDevice().spec,
+        seed=0,
+        budget=budget,
+        generators=("playbook",),
+        model=None,
+        child_entry=ChildEntry.PARENT,
+        ladder=DEFAULT_LADDER,
+    )
+
+
+def frozen_clock() -> Iterator[float]:
+    while True:
+        yield 0.0
+
+
+def engine_on(ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None) -> Engine:
+    if not ledger.log:
+        ledger.append(started(budget or Budget()), 0.0, 0.0)
+    clock = frozen_clock()
+    meter = Meter(ledger.spent(), now_s=lambda: next(clock))
+    generators = {"playbook": Numbered("playbook")}
+    return Engine(PROBLEM, ledger, device, generators, lambda s, a: (), meter, lambda e, s: None)

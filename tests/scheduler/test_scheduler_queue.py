@@ -1,0 +1,89 @@
+"""What to do next: order of rungs, budgets, reserve, proposals."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
+from kbtui.domain.rung import CONFIRM
+from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
+from kbtui.scheduler.queue import next_action
+from kbtui.scheduler.state import RunState
+from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+
+
+def states() -> list[RunState]:
+    """Every state a whole planted search went through."""
+    ledger = MemoryLedger()
+    engine_on(ledger, PlantedDevice()).run()
+    passed = []
+    for n in range(1, len(ledger.log) + 1):
+        state = RunState()
+        for envelope in ledger.log[:n]:
+            state.apply(envelope)
+        passed.append(state)
+    return passed
+
+
+STATES = states()
+
+
+def action_of(state: RunState, wall_s: float = 0.0, gpu_s: float = 0.0) -> Action:
+    return next_action(state, wall_s, gpu_s, has_first=True)
+
+
+@given(st.sampled_from(STATES), st.floats(0, 1000), st.floats(0, 1000))
+def test_the_same_state_always_gives_the_same_action(state: RunState, wall_s: float, gpu_s: float) -> None:
+    assert action_of(state, wall_s, gpu_s) == action_of(state, wall_s, gpu_s)
+
+
+@given(st.sampled_from(STATES))
+def test_an_evaluation_is_never_repeated(state: RunState) -> None:
+    match action_of(state):
+        case Evaluate(candidate, rung):
+            assert rung not in state.tried[candidate].results
+
+
+@given(st.sampled_from(STATES[2:]), st.floats(100, 10_000))
+def test_nothing_is_evaluated_once_the_wall_budget_is_spent(state: RunState, wall_s: float) -> None:
+    state = replace(state, budget=Budget(wall_s=100.0))
+    action = action_of(state, wall_s)
+    assert isinstance(action, Finish)
+    assert action.reason is EndReason.BUDGET
+
+
+@given(st.sampled_from(STATES[2:]), st.floats(89, 99.9))
+def test_the_reserve_is_kept_for_confirming(state: RunState, wall_s: float) -> None:
+    action = action_of(replace(state, budget=Budget(wall_s=100.0)), wall_s)
+    match action:
+        case Evaluate(_, rung):
+            assert rung == CONFIRM
+        case Finish():
+            pass
+        case _:
+            pytest.fail(f"in the reserve, but {action}")
+
+
+def test_the_first_kernel_comes_first() -> None:
+    assert isinstance(action_of(STATES[0]), AdmitFirst)
+
+
+def test_a_paused_run_waits_and_a_stopped_one_ends() -> None:
+    assert isinstance(action_of(replace(STATES[5], paused=True)), Wait)
+    assert isinstance(action_of(replace(STATES[5], paused=True, stop_asked=True)), Finish)
+
+
+def test_the_planted_search_both_proposes_and_evaluates() -> None:
+    kinds = {type(action_of(s)) for s in STATES[1:-1]}
+    assert {Propose, Evaluate} <= kinds
+
+
+def test_a_pinned_candidate_is_taken_before_older_ones_on_its_rung() -> None:
+    crowded = next(s for s in STATES if len(s.waiting(0)) > 1)
+    last = crowded.waiting(0)[-1].candidate.id
+    ledger = MemoryLedger()
+    envelope = ledger.append(CommandAccepted(1, CommandKind.PIN, last), 0.0, 0.0)
+    crowded.apply(replace(envelope, seq=crowded.seq + 1))
+    assert crowded.waiting(0)[0].candidate.id == last
