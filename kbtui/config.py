@@ -1,0 +1,218 @@
+"""Settings: defaults, then the user's configuration file, then KBTUI_* variables, then flags. Effects: reads both."""
+
+import difflib
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from kbtui.budget import parse_duration_s
+from kbtui.errors import UsageError
+from kbtui.paths import config_file
+
+PREFIX = "KBTUI_"
+GENERATORS = ("playbook", "rewrites", "llm")
+CHILD_ENTRIES = ("parent", "screen")
+#: Flags whose name is not their setting's.
+_FLAGS = {"generators": "generator", "refresh_hz": "refresh"}
+_DEVICE = re.compile(r"auto|cuda(:\d+)?|model:(a100|h100|h200)|replay:.+")
+
+
+class Settings(BaseSettings):
+    """What a user can set for good; each has a flag or a KBTUI_* variable of the same name."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, extra="forbid", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True
+    )
+
+    workspace: Path | None = None
+    """Folder of runs; ./.kbtui where nothing is set."""
+
+    device: str = "auto"
+    """auto, cuda:N, or model:a100, model:h100, model:h200 where there is no GPU."""
+
+    budget: str = "10m"
+    """Wall time a run may spend, as 90s, 10m or 1h30m."""
+
+    generators: Annotated[tuple[str, ...], NoDecode] = ("playbook", "rewrites")
+    """What proposes candidates, in order: playbook, rewrites, llm."""
+
+    model: str | None = None
+    """Ollama model for the llm generator, e.g. qwen2.5-coder:7b; naming one turns the generator on."""
+
+    ollama_host: str | None = None
+    """Ollama's address, e.g. http://gpu-box:11434; its own default where nothing is set."""
+
+    refresh_hz: float = 4.0
+    """Most redraws of the viewer a second; lower it on a slow line."""
+
+    seed: int = 0
+    """Seed of a run's inputs and choices."""
+
+    child_entry: str = "parent"
+    """Where a promoted candidate's mutations enter the ladder: parent (its next rung) or screen."""
+
+    theme: str = "textual-dark"
+    """The viewer's colours: a Textual theme's name."""
+
+    @field_validator("device")
+    @classmethod
+    def _device(cls, device: str) -> str:
+        if not _DEVICE.fullmatch(device):
+            raise ValueError("use auto, cuda:N, model:a100, model:h100 or model:h200")
+        return "cuda:0" if device == "cuda" else device
+
+    @field_validator("budget")
+    @classmethod
+    def _budget(cls, budget: str) -> str:
+        try:
+            parse_duration_s(budget)
+        except UsageError as error:
+            raise ValueError(error.do) from None
+        return budget
+
+    @field_validator("generators", mode="before")
+    @classmethod
+    def _generators(cls, generators: Any) -> tuple[str, ...]:
+        named = generators.split(",") if isinstance(generators, str) else generators
+        names = tuple(dict.fromkeys(str(name).strip() for name in named if str(name).strip()))
+        unknown = [name for name in names if name not in GENERATORS]
+        if unknown or not names:
+            raise ValueError(_nearest(unknown[0] if unknown else "", GENERATORS))
+        return names
+
+    @field_validator("child_entry")
+    @classmethod
+    def _child_entry(cls, entry: str) -> str:
+        if entry not in CHILD_ENTRIES:
+            raise ValueError(_nearest(entry, CHILD_ENTRIES))
+        return entry
+
+    @field_validator("refresh_hz")
+    @classmethod
+    def _refresh_hz(cls, refresh_hz: float) -> float:
+        if not 0.1 <= refresh_hz <= 30:
+            raise ValueError("use 0.1 to 30")
+        return refresh_hz
+
+    @field_validator("ollama_host")
+    @classmethod
+    def _ollama_host(cls, host: str | None) -> str | None:
+        if host is not None and not re.fullmatch(r"(https?://)?[^\s/:]+(:\d+)?/?", host):
+            raise ValueError("use an address as http://localhost:11434")
+        return host
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _from_file(config_file()))
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSetting:
+    """One setting as it stands. ``origin`` is ``flag``, a variable's name, the file's path, or ``default``."""
+
+    key: str
+    value: str | int | float | None
+    origin: str
+    meaning: str
+
+
+def load_settings(**flags: Any) -> Settings:
+    """Settings with these flags on top.
+
+    Raises UsageError in one line, saying where the value came from: an unknown key (its nearest match is named),
+    a value that cannot be, or a file that is not TOML.
+    """
+    _check_variables()
+    try:
+        return Settings(**flags)
+    except ValidationError as error:
+        raise _usage_error(error, flags) from None
+
+
+def effective_settings(**flags: Any) -> tuple[EffectiveSetting, ...]:
+    """Every setting, its value and where the value came from. Raises as ``load_settings``."""
+    settings = load_settings(**flags)
+    return tuple(
+        EffectiveSetting(key, _shown(getattr(settings, key)), _origin(key, flags), field.description or "")
+        for key, field in Settings.model_fields.items()
+    )
+
+
+def _shown(value: Any) -> str | int | float | None:
+    match value:
+        case Path():
+            return str(value)
+        case tuple():
+            return ",".join(value)
+        case _:
+            return value  # type: ignore[no-any-return]
+
+
+def _origin(key: str, flags: dict[str, Any]) -> str:
+    if key in flags:
+        return "flag"
+    variable = _variables().get(f"{PREFIX}{key.upper()}")
+    if variable:
+        return f"{PREFIX}{key.upper()}"
+    return str(config_file()) if key in _from_file(config_file()) else "default"
+
+
+def _variables() -> dict[str, str]:
+    """KBTUI_* variables, their names in capitals (pydantic-settings reads them whatever their case)."""
+    return {name.upper(): value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+
+
+def _check_variables() -> None:
+    """Other KBTUI_* variables have other readers; one that nearly spells a setting is a typing error."""
+    known = [f"{PREFIX}{key.upper()}" for key in Settings.model_fields]
+    for name in _variables():
+        if name not in known and (near := difflib.get_close_matches(name, known, n=1, cutoff=0.88)):
+            raise UsageError(f"unknown variable {name}", f"did you mean {near[0]}?")
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}", "mend or remove it") from None
+    for key in settings:
+        if key not in Settings.model_fields:
+            raise UsageError(f"unknown key {key!r} in {path}", _nearest(key, tuple(Settings.model_fields)))
+    return settings
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else f"use {', '.join(known)}"
+
+
+def _usage_error(error: ValidationError, flags: dict[str, Any]) -> UsageError:
+    first = error.errors()[0]
+    key = str(first["loc"][0]) if first["loc"] else "?"
+    message = re.sub(r"^Value error, ", "", first["msg"])
+    if first["type"] == "extra_forbidden":
+        return UsageError(f"unknown setting {key!r}", _nearest(key, tuple(Settings.model_fields)))
+    origin = _origin(key, flags)
+    where = f"--{_FLAGS.get(key, key.replace('_', '-'))}" if origin == "flag" else f"{key} ({origin})"
+    return UsageError(f"{where} is {first['input']!r}", message[:1].lower() + message[1:])
