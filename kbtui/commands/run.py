@@ -19,12 +19,12 @@ def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
     from kbtui.engine.engine import Engine
     from kbtui.engine.main import stop_on_signals
     from kbtui.engine.session import run_session
-    from store.subject import subject_of
+    from kbtui.engine.telling import line_of
 
     engines: list[Engine] = []
 
     def narrate(envelope: Envelope, state: RunState) -> None:
-        print(f"{state.wall_s:7.1f}s {subject_of(envelope.event, state)}", file=sys.stderr, flush=True)
+        print(f"{state.wall_s:7.1f}s {line_of(envelope.event, state)}", file=sys.stderr, flush=True)
 
     def hook(engine: Engine) -> None:
         engines.append(engine)

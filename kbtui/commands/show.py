@@ -23,7 +23,7 @@ def list_runs(workspace: Path, as_json: bool) -> ExitCode:
         print(json.dumps([to_plain(row) for row in rows], indent=2))
         return ExitCode.DONE
     for row in rows:
-        best = f"{row.best:.2f}×" if row.best else "–"
+        best = f"{row.best_score:.2f}×" if row.best_score else "–"
         print(f"{row.run:20} {row.state:10} {best:>7}  {row.device} ({row.clock})  {row.started_at}")
     return ExitCode.DONE
 
@@ -93,8 +93,8 @@ def diff(workspace: Path, run: str | None, old: str, new: str) -> ExitCode:
 def log(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
     """The run's story, one event a line, oldest first."""
     from kbtui.domain.codec import envelope_to_plain
+    from kbtui.engine.telling import line_of
     from kbtui.scheduler.state import RunState
-    from store.subject import subject_of
 
     reader = open_reader(workspace)
     envelopes = reader.envelopes(pick_run(reader, run))
@@ -105,7 +105,7 @@ def log(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
     state = RunState()
     for envelope in envelopes:
         state.apply(envelope)
-        print(f"{envelope.wall_s:8.1f}s  {subject_of(envelope.event, state)}")
+        print(f"{envelope.wall_s:8.1f}s  {line_of(envelope.event, state)}")
     return ExitCode.DONE
 
 

@@ -18,6 +18,14 @@ class Budget:
     gpu_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds of wall time and of GPU time a run has used, over all its engines."""
+
+    wall_s: float = 0.0
+    gpu_s: float = 0.0
+
+
 class ChildEntry(StrEnum):
     """Where a mutation of a promoted candidate enters the ladder after rung 0."""
 

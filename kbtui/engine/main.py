@@ -11,9 +11,9 @@ from kbtui.domain.event import Envelope
 from kbtui.engine.engine import Engine
 from kbtui.engine.session import run_session
 from kbtui.engine.spec import RunSpec
+from kbtui.engine.telling import line_of
 from kbtui.errors import ExitCode, KbtuiError
 from kbtui.scheduler.state import RunState
-from store.subject import subject_of
 
 
 def stop_on_signals(engine: Engine) -> None:
@@ -40,7 +40,7 @@ def main(spec_json: str, ready_fd: int) -> ExitCode:
             ready_fd = -1
 
     def narrate(envelope: Envelope, state: RunState) -> None:
-        print(f"{envelope.at} {subject_of(envelope.event, state)}", flush=True)
+        print(f"{envelope.at} {line_of(envelope.event, state)}", flush=True)
 
     try:
         run_session(spec, lambda run: say({"run": run}), narrate, stop_on_signals)

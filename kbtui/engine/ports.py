@@ -6,7 +6,7 @@ from typing import Protocol
 from kbtui.domain.candidate import Attachment, Proposal
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport
-from kbtui.domain.event import CommandAccepted, Envelope, Event
+from kbtui.domain.event import CommandAccepted, Envelope, Event, Spent
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import ProposalRequest
@@ -81,7 +81,7 @@ class Ledger(Protocol):
         """Commands viewers inserted that are not events yet, in order."""
         ...
 
-    def spent(self) -> tuple[float, float]:
+    def spent(self) -> Spent:
         """Wall and GPU seconds this run has used so far, the heartbeat's later floor included."""
         ...
 

@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from store.record import create_run, open_run
-
 from hints import choose_hints, load_hints
-from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed, RunStarted
+from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed, RunStarted, Spent
 from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import Hint
 from kbtui.domain.rung import DEFAULT_LADDER
@@ -25,6 +23,7 @@ from kbtui.problems import load_problem
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.state import RunState, Tried, problem_sha
 from store.lock import EngineLock
+from store.record import create_run, open_run
 from store.workspace import Workspace, create_workspace, open_workspace
 
 HINTS_A_QUESTION = 4
@@ -119,8 +118,8 @@ def _resume(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledg
                     f"run {spec.run} was measured on {started.device.name}, this is {device.spec.name}",
                     "start a new run here: times of two chips cannot be compared",
                 )
-            wall_s, gpu_s = ledger.spent()
-            ledger.append(RunResumed(budget, "taken up again"), wall_s, gpu_s)
+            spent = ledger.spent()
+            ledger.append(RunResumed(budget, "taken up again"), spent.wall_s, spent.gpu_s)
             yield problem, ledger, device
         finally:
             device.close()
@@ -128,18 +127,17 @@ def _resume(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledg
         ledger.close()
 
 
-def resumed_budget(state: RunState, spec: RunSpec, spent: tuple[float, float]) -> Budget:
+def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
     """What a resumed run may spend in all: a budget given now counts from now on, else what is left of the old one.
 
     Raises UsageError where nothing is left.
     """
     if spec.budget_given:
-        wall_s, gpu_s = spent
         more = spec.budget
         return Budget(
-            wall_s=wall_s + more.wall_s if more.wall_s is not None else None,
+            wall_s=spent.wall_s + more.wall_s if more.wall_s is not None else None,
             candidates=len(state.tried) + more.candidates if more.candidates is not None else None,
-            gpu_s=gpu_s + more.gpu_s if more.gpu_s is not None else None,
+            gpu_s=spent.gpu_s + more.gpu_s if more.gpu_s is not None else None,
         )
     if state.ended is not None and state.ended.reason is EndReason.BUDGET:
         raise UsageError(f"run {spec.run} has spent its budget ({state.ended.detail})", "give it more: --budget 10m")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport, RungOutcome
-from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, Envelope, Event, RunStarted
+from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, Envelope, Event, RunStarted, Spent
 from kbtui.domain.measurement import Clock, Comparison, LiveSample, Measurement, Outcome, ShapeTiming
 from kbtui.domain.problem import Problem, ProblemFormat, ProblemSpec, Shape, Tolerance
 from kbtui.domain.proposal import Phase, ProposalRequest
@@ -141,8 +141,8 @@ class MemoryLedger:
         taken, self.inbox = tuple(self.inbox), []
         return taken
 
-    def spent(self) -> tuple[float, float]:
-        return (self.log[-1].wall_s, self.log[-1].gpu_s) if self.log else (0.0, 0.0)
+    def spent(self) -> Spent:
+        return Spent(self.log[-1].wall_s, self.log[-1].gpu_s) if self.log else Spent()
 
     def close(self) -> None: ...
 
