@@ -1,0 +1,1 @@
+"""What outlives a run: the ledger (git), the index over it (SQLite) and the artifacts beside them."""

@@ -1,0 +1,213 @@
+"""Effects: git objects and refs, written in this process with gitdb (GitPython's object database).
+
+Nothing here reads the user's git configuration, hooks or ``GIT_*`` variables: objects and refs are written as files,
+and the few git processes started get an environment of their own. GitPython's own ``Git`` and ``Repo`` are not used
+for that reason: they hand the caller's environment on to every process, from which a variable cannot be taken away.
+"""
+
+import hashlib
+import os
+import subprocess
+import threading
+import zlib
+from io import BytesIO
+from pathlib import Path
+
+from gitdb import IStream, LooseObjectDB  # type: ignore[import-untyped]
+from gitdb.exc import BadObject  # type: ignore[import-untyped]
+
+from kbtui.errors import DeviceError, EngineError
+
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.fsync": "all",
+    "gc.auto": "0",
+    "safe.directory": "*",
+    "i18n.logOutputEncoding": "UTF-8",
+}
+
+
+class RefMovedError(Exception):
+    """A ref does not stand where it was left; ``current`` is where it stands (None: it is gone)."""
+
+    def __init__(self, ref: str, current: str | None) -> None:
+        super().__init__(f"{ref} is at {current}")
+        self.current = current
+
+
+def isolated_environment() -> dict[str, str]:
+    """This process's environment without its ``GIT_*``, and with the user's and the system's configuration shut out."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
+    }
+    for number, (key, value) in enumerate(_SETTINGS.items()):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
+
+
+def run_git(*args: str, git_dir: Path | None = None, cwd: Path | None = None) -> str:
+    """Output of one git command, isolated. Raises EngineError with git's own first line, DeviceError without git."""
+    where = [f"--git-dir={git_dir}"] if git_dir else []
+    try:
+        done = subprocess.run(
+            ["git", *where, *args], env=isolated_environment(), cwd=cwd, capture_output=True, check=False
+        )
+    except FileNotFoundError:
+        raise DeviceError("git is not installed", "install git 2.31 or later") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise EngineError(f"git {args[0]} failed: {said[0]}", f"look at {git_dir or cwd or Path.cwd()}")
+    return done.stdout.decode(errors="replace")
+
+
+class ObjectStore:
+    """The objects of one repository. Writes loose objects; reads those in this process, packed ones through git."""
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir
+        self._root = git_dir / "objects"
+        self._loose = LooseObjectDB(str(self._root))
+        self._unsynced: set[Path] = set()
+        self._sound: set[str] = set()
+        self._batch: subprocess.Popen[bytes] | None = None
+        self._batch_lock = threading.Lock()
+
+    def write(self, kind: bytes, content: bytes) -> str:
+        """Write one object and return its id; not yet on disk for certain until ``sync``."""
+        oid = hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
+        if oid not in self._sound:
+            path = self._root / oid[:2] / oid[2:]
+            if path.exists() and self._read_loose(oid) != content:
+                path.unlink()  # truncated by a power loss before it was synced
+            self._loose.store(IStream(kind, len(content), BytesIO(content)))
+            self._unsynced.add(path)
+            self._sound.add(oid)
+        return oid
+
+    def sync(self) -> None:
+        """Force what was written since the last call, and the directories naming it, to the disk."""
+        for path in self._unsynced:
+            _fsync(path)
+        for folder in {path.parent for path in self._unsynced} | ({self._root} if self._unsynced else set()):
+            _fsync(folder)
+        self._unsynced.clear()
+
+    def read(self, oid: str) -> bytes:
+        """Content of an object. Raises EngineError where it is missing."""
+        content = self._read_loose(oid)
+        if content is None:
+            content = self._read_packed(oid)
+        if content is None:
+            raise EngineError(f"git object {oid} is missing or damaged in {self.git_dir}", "run `git fsck` there")
+        return content
+
+    def close(self) -> None:
+        with self._batch_lock:
+            if self._batch is not None and self._batch.stdin and self._batch.stdout:
+                self._batch.stdin.close()
+                self._batch.wait()
+                self._batch.stdout.close()
+            self._batch = None
+
+    def _read_loose(self, oid: str) -> bytes | None:
+        try:
+            content: bytes = self._loose.stream(bytes.fromhex(oid)).read()
+        except (BadObject, zlib.error, ValueError, OSError):
+            return None
+        return content
+
+    def _read_packed(self, oid: str) -> bytes | None:
+        with self._batch_lock:
+            process = self._batch = self._batch or self._start_batch()
+            assert process.stdin is not None  # both are pipes
+            assert process.stdout is not None
+            process.stdin.write(oid.encode() + b"\n")
+            process.stdin.flush()
+            header = process.stdout.readline().split()
+            if len(header) != 3:
+                return None
+            return process.stdout.read(int(header[2]) + 1)[:-1]
+
+    def _start_batch(self) -> subprocess.Popen[bytes]:
+        command = ["git", f"--git-dir={self.git_dir}", "cat-file", "--batch"]
+        return subprocess.Popen(
+            command,
+            env=isolated_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # the terminal's Ctrl-C is the engine's to handle
+        )
+
+
+def read_ref(git_dir: Path, ref: str) -> str | None:
+    """Commit a ref stands at, None where there is none."""
+    try:
+        return (git_dir / ref).read_text().strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return _packed_refs(git_dir).get(ref)
+
+
+def list_refs(git_dir: Path, prefix: str) -> dict[str, str]:
+    """Refs under a prefix such as ``refs/heads/runs/``, by full name."""
+    refs = {ref: oid for ref, oid in _packed_refs(git_dir).items() if ref.startswith(prefix)}
+    loose = (path for path in (git_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
+    return refs | {str(path.relative_to(git_dir)): path.read_text().strip() for path in loose}
+
+
+def move_ref(git_dir: Path, ref: str, new: str, expected: str | None) -> None:
+    """Compare and swap, under git's own lock file for the ref. Raises RefMovedError where it is not at ``expected``."""
+    lock = _lock_ref(git_dir, ref)
+    try:
+        current = read_ref(git_dir, ref)
+        if current != expected:
+            raise RefMovedError(ref, current)
+        lock.write_text(new + "\n")
+        _fsync(lock)
+        lock.rename(git_dir / ref)
+    except BaseException:
+        lock.unlink(missing_ok=True)
+        raise
+    _fsync(lock.parent)
+
+
+def break_ref_lock(git_dir: Path, ref: str) -> None:
+    """Remove the lock that a killed writer left on a ref. Only for refs which are ours alone."""
+    (git_dir / f"{ref}.lock").unlink(missing_ok=True)
+
+
+def _lock_ref(git_dir: Path, ref: str) -> Path:
+    lock = git_dir / f"{ref}.lock"
+    if not lock.parent.is_dir() and read_ref(git_dir, str(Path(ref).parent)) is not None:
+        raise EngineError(f"{git_dir} has a branch named {Path(ref).parent.name!r} in the way", "rename that branch")
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    except FileExistsError:
+        raise EngineError(f"{lock} exists: another git process is at work", "remove it if none is") from None
+    return lock
+
+
+def _packed_refs(git_dir: Path) -> dict[str, str]:
+    try:
+        lines = (git_dir / "packed-refs").read_text().splitlines()
+    except FileNotFoundError:
+        return {}
+    pairs = (line.split(" ", 1) for line in lines if line and line[0] not in "#^")
+    return {ref: oid for oid, ref in pairs}
+
+
+def _fsync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,260 @@
+"""Effects: a run's record, held open by one engine: git first, then the index in one transaction."""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine, delete, func, insert, select
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.exc import OperationalError
+
+from kbtui.domain.candidate import ArtifactRef, Attachment
+from kbtui.domain.event import (
+    CandidateAdmitted,
+    CommandAccepted,
+    CommandKind,
+    Envelope,
+    Event,
+    RungCompleted,
+    RunStarted,
+    Spent,
+)
+from kbtui.domain.measurement import LiveSample
+from kbtui.errors import EngineError, UsageError
+from store.artifacts import store_artifact
+from store.gitio import ObjectStore
+from store.ledger import Entry, RunBranch, read_source, run_names
+from store.message import candidate_of, envelope_of_json
+from store.projection import apply_entry
+from store.readme_branch import write_readme_branch
+from store.reindex import open_or_rebuild, reconcile, reconcile_all
+from store.subject import subject
+from store.tables import COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
+from store.workspace import Workspace
+
+#: Live samples kept of a run.
+KEEP_SAMPLES = 4_000
+
+Now = Callable[[], datetime]
+#: Called with the name of each step between git and SQLite, so that a test can stop the process there.
+Checkpoint = Callable[[str], None]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def no_checkpoint(_step: str) -> None:
+    pass
+
+
+class RunLedger:
+    """One run held open for writing; made by ``create_run`` and ``open_run``, under the engine's lock.
+
+    ``beat`` and ``samples`` may be called from other threads than the rest.
+    """
+
+    def __init__(
+        self, workspace: Workspace, run: str, index: Engine, branch: RunBranch, now: Now, checkpoint: Checkpoint
+    ) -> None:
+        self.workspace = workspace
+        self.run = run
+        self._index = index
+        self._branch = branch
+        self._now = now
+        self._checkpoint = checkpoint
+        self._seq = -1
+        self._started_at = now()
+        self._commits: dict[str, str] = {}
+        self._summaries: dict[str, str] = {}
+        self._first: str | None = None
+        self._unindexed: list[Entry] = []
+
+    def events(self) -> Iterable[Envelope]:
+        """All events so far, oldest first."""
+        query = select(EVENT.c.body).where(EVENT.c.run == self.run).order_by(EVENT.c.seq)
+        with self._index.connect() as connection:
+            bodies = connection.execute(query).scalars().all()
+        return (envelope_of_json(body) for body in bodies)
+
+    def commit_candidate(
+        self, number: int, source: str, parents: tuple[str, ...], subject: str, trailers: tuple[tuple[str, str], ...]
+    ) -> str:
+        return self._branch.commit_candidate(number, source, parents, subject, trailers, self._started_at)
+
+    def append(
+        self,
+        event: Event,
+        wall_s: float,
+        gpu_s: float,
+        attachments: tuple[Attachment, ...] = (),
+        best: str | None = None,
+    ) -> Envelope:
+        """Raises EngineError where the disk is full or a foreign commit is on the branch; nothing is half done then."""
+        try:
+            return self._append(event, wall_s, gpu_s, attachments, best)
+        except (OSError, OperationalError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error.orig)
+            raise EngineError(
+                f"cannot record an event in {self.workspace.root}: {why}", "then `kbtui resume`"
+            ) from error
+
+    def source(self, commit: str) -> str:
+        return read_source(self._branch.objects, commit)
+
+    def spent(self) -> Spent:
+        """What the run has used: the later of its last event and its last heartbeat."""
+        queries = [select(t.c.wall_s, t.c.gpu_s).where(t.c.run == self.run) for t in (RUN, HEARTBEAT)]
+        with self._index.connect() as connection:
+            rows = [row for query in queries for row in connection.execute(query)]
+        return Spent(max((row.wall_s for row in rows), default=0.0), max((row.gpu_s for row in rows), default=0.0))
+
+    def beat(self, activity: str, candidate: str | None, rung: int | None, wall_s: float, gpu_s: float) -> None:
+        row = {
+            "run": self.run,
+            "pid": os.getpid(),
+            "at_s": time.time(),
+            "activity": activity,
+            "candidate": candidate,
+            "rung": rung,
+            "wall_s": wall_s,
+            "gpu_s": gpu_s,
+        }
+        statement = upsert(HEARTBEAT).values(row).on_conflict_do_update(index_elements=["run"], set_=row)
+        with self._index.begin() as connection:
+            connection.execute(statement)
+
+    def samples(self, batch: tuple[LiveSample, ...]) -> None:
+        """Keep samples for the live pane, the last ``KEEP_SAMPLES`` of them."""
+        if not batch:
+            return
+        of_run = LIVE_SAMPLE.c.run == self.run
+        with self._index.begin() as connection:
+            connection.execute(insert(LIVE_SAMPLE), [self._sample_row(sample) for sample in batch])
+            newest = connection.execute(select(func.max(LIVE_SAMPLE.c.id)).where(of_run)).scalar_one()
+            connection.execute(delete(LIVE_SAMPLE).where(of_run, LIVE_SAMPLE.c.id <= newest - KEEP_SAMPLES))
+
+    def take_commands(self) -> tuple[CommandAccepted, ...]:
+        """Commands which are not events yet, in order; the same again until they are appended."""
+        pending = (COMMAND.c.run == self.run, COMMAND.c.accepted_seq.is_(None))
+        query = select(COMMAND).where(*pending).order_by(COMMAND.c.id)
+        with self._index.connect() as connection:
+            rows = connection.execute(query).all()
+        return tuple(CommandAccepted(r.id, CommandKind(r.kind), r.argument, r.note, r.parent) for r in rows)
+
+    def close(self) -> None:
+        self._branch.objects.close()
+        self._index.dispose()
+
+    def _append(
+        self, event: Event, wall_s: float, gpu_s: float, attachments: tuple[Attachment, ...], best: str | None
+    ) -> Envelope:
+        refs = tuple(store_artifact(self.workspace.artifacts, attachment) for attachment in attachments)
+        self._checkpoint("artifacts")
+        event = _with_artifacts(event, refs)
+        at = self._now().isoformat(timespec="milliseconds")
+        envelope = Envelope(self._seq + 1, at, float(wall_s), float(gpu_s), event)
+        line = subject(event, self._summaries, self._first)
+        entry, tree = self._branch.write(envelope, line, refs, self._commit_of(event), best)
+        self._checkpoint("objects")
+        self._branch.advance(entry, tree)
+        self._checkpoint("ref")
+        self._remember(envelope)
+        self._unindexed.append(entry)
+        self._catch_up()
+        self._checkpoint("index")
+        return envelope
+
+    def _catch_up(self) -> None:
+        with contextlib.suppress(OperationalError), self._index.begin() as connection:
+            for entry in self._unindexed:
+                apply_entry(connection, self.run, entry)
+            self._checkpoint("rows")
+            connection.commit()
+            self._unindexed.clear()
+
+    def _commit_of(self, event: Event) -> str | None:
+        if isinstance(event, CandidateAdmitted):
+            return event.commit
+        return self._commits.get(candidate_of(event) or "")
+
+    def _remember(self, envelope: Envelope) -> None:
+        self._seq = envelope.seq
+        match envelope.event:
+            case RunStarted():
+                self._started_at = datetime.fromisoformat(envelope.at)
+            case CandidateAdmitted(candidate=candidate, commit=commit):
+                self._commits[candidate.id] = commit
+                self._summaries[candidate.id] = candidate.summary
+                self._first = self._first or candidate.id
+
+    def _sample_row(self, sample: LiveSample) -> dict[str, object]:
+        return {
+            "run": self.run,
+            "candidate": sample.candidate,
+            "against": sample.against,
+            "shape": sample.shape,
+            "candidate_us": sample.candidate_us,
+            "other_us": sample.other_us,
+            "pair": sample.pair,
+            "max_pairs": sample.max_pairs,
+        }
+
+
+def create_run(
+    workspace: Workspace, started: RunStarted, *, now: Now = utc_now, checkpoint: Checkpoint = no_checkpoint
+) -> RunLedger:
+    """A new run with ``started`` as its first event; its name, ``<problem>-<next number>``, replaces ``started.run``.
+
+    Call it under the engine's lock. The first event is in ``events()``.
+    """
+    index, _ = open_or_rebuild(workspace)
+    objects = ObjectStore(workspace.git_dir)
+    reconcile_all(workspace, index, objects)
+    run = next_run_name(started.problem, run_names(workspace.git_dir))
+    write_readme_branch(objects, now())
+    ledger = RunLedger(workspace, run, index, RunBranch(objects, run), now, checkpoint)
+    ledger.append(replace(started, run=run), 0.0, 0.0)
+    return ledger
+
+
+def open_run(
+    workspace: Workspace, run: str, *, now: Now = utc_now, checkpoint: Checkpoint = no_checkpoint
+) -> RunLedger:
+    """An existing run, its index brought in line with its ledger. Call it under the engine's lock.
+
+    Raises UsageError where there is no such run, EngineError naming a commit on its branch that is not ours.
+    """
+    names = run_names(workspace.git_dir)
+    if run not in names:
+        known = f"there are {', '.join(names)}" if names else "there are none here"
+        raise UsageError(f"no run {run!r} in {workspace.root}", known)
+    index, _ = open_or_rebuild(workspace)
+    branch = RunBranch(ObjectStore(workspace.git_dir), run)
+    ledger = RunLedger(workspace, run, index, branch, now, checkpoint)
+    try:
+        branch.take_over()
+        reconcile(index, branch)
+    except EngineError:
+        ledger.close()
+        raise
+    for envelope in ledger.events():
+        ledger._remember(envelope)
+    return ledger
+
+
+def next_run_name(problem: str, names: Iterable[str]) -> str:
+    """``softmax-7`` after ``softmax-6``; the problem's name made fit for a branch."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "-", problem).strip("-") or "run"
+    numbers = (name.removeprefix(f"{stem}-") for name in names if name.startswith(f"{stem}-"))
+    return f"{stem}-{1 + max((int(number) for number in numbers if number.isdecimal()), default=0)}"
+
+
+def _with_artifacts(event: Event, refs: tuple[ArtifactRef, ...]) -> Event:
+    if refs and isinstance(event, RungCompleted):
+        return replace(event, outcome=replace(event.outcome, artifacts=event.outcome.artifacts + refs))
+    return event
