@@ -33,12 +33,16 @@ def config(as_json: bool) -> ExitCode:
 
 
 def reindex(workspace: Path) -> ExitCode:
-    """Exit 4 where the ledger itself is damaged (raised); missing artifacts are listed and are no failure."""
+    """Missing artifacts are listed and are no failure; exit 4 where a run holds a commit that is not ours."""
     from store.reindex import reindex as rebuild
     from store.workspace import open_workspace
 
     report = rebuild(open_workspace(workspace))
-    print(f"{report.n_runs} runs, {report.n_events} events", file=sys.stderr)
-    for missing in report.missing_artifacts:
-        print(f"missing artifact: {missing}")
-    return ExitCode.DONE
+    print(f"{len(report.runs)} runs, {report.n_events} events", file=sys.stderr)
+    if report.set_aside:
+        print(f"the damaged index was kept as {report.set_aside}", file=sys.stderr)
+    for missing in report.missing:
+        print(f"missing artifact: {missing.run} event {missing.seq} {missing.artifact.name} {missing.artifact.sha256}")
+    for line in report.refused:
+        print(f"kbtui: {line}", file=sys.stderr)
+    return ExitCode.ENGINE_FAILED if report.refused else ExitCode.DONE
