@@ -1,0 +1,149 @@
+"""Effects: typed calls into the referee and into a candidate's child. Their failures stay apart: one side is ours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kbtui.domain.codec import to_plain
+from kbtui.domain.problem import Problem, ProblemSpec, Shape
+from kbtui.evaluation.family import Operation
+from kbtui.evaluation.gate.tolerance import OutputErrors
+from kbtui.evaluation.process.failures import WorkerFailure
+
+
+class Answer(Protocol):
+    @property
+    def value(self) -> Any: ...
+
+    @property
+    def payload(self) -> bytes | None: ...
+
+
+class Caller(Protocol):
+    """What the clients need of a worker."""
+
+    def call(self, method: str, *, timeout_s: float, payload: bytes | None = None, **params: Any) -> Answer: ...
+
+
+class RefereeError(Exception):
+    """The trusted side broke: never the candidate's fault."""
+
+    def __init__(self, failure: WorkerFailure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the referee found in the mailbox. ``modified``: arguments whose memory changed; ``same``: see ``judge``."""
+
+    errors: tuple[OutputErrors, ...]
+    modified: tuple[int, ...]
+    same: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefereeClient:
+    """The referee of one problem."""
+
+    worker: Caller
+    spec: ProblemSpec
+    timeout_s: float = 120.0
+
+    def open(self, problem: Problem) -> None:
+        self._call("open", problem=to_plain(problem))
+
+    def bytes_needed(self, shapes: Sequence[Shape], copies: int) -> int:
+        first = self.spec.distributions[0]
+        plain = [{**self._shape(s), "distribution": first} for s in shapes]
+        return int(self._call("bytes_needed", shapes=plain, copies=copies).value)
+
+    def make_arena(self, n_bytes: int) -> tuple[int, bytes]:
+        """(bytes, handle) of device memory for inputs and mailbox."""
+        answer = self._call("make_arena", n_bytes=n_bytes)
+        return int(answer.value), answer.payload or b""
+
+    def prepare(self, shape: Shape, distribution: str, seeds: Sequence[int]) -> dict[str, Any]:
+        """Inputs in place, mailbox poisoned; returns the layout as a candidate binds it."""
+        answer = self._call("prepare", shape=self._shape(shape), distribution=distribution, seeds=list(seeds))
+        layout: dict[str, Any] = answer.value
+        return layout
+
+    def refill(self, seeds: Sequence[int]) -> None:
+        self._call("refill", seeds=list(seeds))
+
+    def clear(self) -> None:
+        self._call("clear")
+
+    def judge(self, copy: int = 0, repeat: bool = False) -> Judgement:
+        found = self._call("judge", copy=copy, repeat=repeat).value
+        return Judgement(tuple(OutputErrors(**e) for e in found["errors"]), tuple(found["modified"]), found["same"])
+
+    def sound(self) -> bool:
+        try:
+            self._call("sound")
+        except RefereeError:
+            return False
+        return True
+
+    def release(self) -> None:
+        self._call("release")
+
+    def operations(self, shape: Shape) -> tuple[Operation, ...]:
+        found = self._call("operations", shape=self._shape(shape), distribution=self.spec.distributions[0]).value
+        return tuple(
+            Operation(o["name"], tuple(map(tuple, o["inputs"])), tuple(o["output"]), tuple(o["dims"])) for o in found
+        )
+
+    def _shape(self, shape: Shape) -> dict[str, Any]:
+        return {"dims": [list(d) for d in shape.dims], "dtype": self.spec.dtype_of(shape)}
+
+    def _call(self, method: str, **params: Any) -> Answer:
+        try:
+            return self.worker.call(method, timeout_s=self.timeout_s, **params)
+        except WorkerFailure as failure:
+            raise RefereeError(failure) from failure
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateClient:
+    """One candidate's child (or the baseline's, which answers the same calls). Calls raise WorkerFailure.
+
+    ``timeout_s`` bounds one call; a candidate that hangs costs as much.
+    """
+
+    worker: Caller
+    timeout_s: float
+    load_timeout_s: float = 20.0
+
+    def map_arena(self, n_bytes: int, handle: bytes) -> None:
+        self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
+
+    def load(self, source: str) -> None:
+        self.worker.call("load", timeout_s=self.load_timeout_s, payload=source.encode())
+
+    def bind(self, layout: dict[str, Any]) -> None:
+        self.worker.call("bind", timeout_s=self.load_timeout_s, layout=layout)
+
+    def check(self, copy: int, guard: bool, allowed: Sequence[str]) -> dict[str, Any]:
+        found = self.worker.call("check", timeout_s=self.timeout_s, copy=copy, guard=guard, allowed=list(allowed))
+        report: dict[str, Any] = found.value
+        return report
+
+    def no_op(self, copy: int = 0) -> dict[str, Any]:
+        report: dict[str, Any] = self.worker.call("no_op", timeout_s=self.timeout_s, copy=copy).value
+        return report
+
+    def warm_up(self, at_least_s: float) -> float:
+        return float(self.worker.call("warm_up", timeout_s=self.timeout_s, at_least_s=at_least_s).value)
+
+    def timed(self, n_calls: int, keep: int) -> list[float]:
+        samples = self.worker.call("timed", timeout_s=self.timeout_s, n_calls=n_calls, keep=keep).value
+        return [float(s) for s in samples]
+
+    def back_to_back(self, n_calls: int) -> tuple[float, float]:
+        host_us, device_us = self.worker.call("back_to_back", timeout_s=self.timeout_s, n_calls=n_calls).value
+        return float(host_us), float(device_us)
+
+    def release(self) -> None:
+        self.worker.call("release", timeout_s=self.timeout_s)

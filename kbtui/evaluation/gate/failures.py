@@ -1,0 +1,76 @@
+"""What a child's failure says of the candidate it ran. Pure."""
+
+import signal
+
+from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, rejected, unverified
+from kbtui.evaluation.process.failures import WorkerDied, WorkerError, WorkerFailure, WorkerTimeout
+
+_BY_TYPE = {
+    "OutOfMemoryError": Reason.OUT_OF_MEMORY,
+    "MemoryError": Reason.OUT_OF_MEMORY,
+    "OutOfResources": Reason.OUT_OF_RESOURCES,
+    "CompilationError": Reason.COMPILE_ERROR,
+    "CompileTimeAssertionFailure": Reason.COMPILE_ERROR,
+    "UnsupportedLanguageConstruct": Reason.COMPILE_ERROR,
+    "PTXASError": Reason.COMPILE_ERROR,
+    "AcceleratorError": Reason.CRASHED,
+    "SyntaxError": Reason.SYNTAX,
+    "PermissionError": Reason.SANDBOX_VIOLATION,
+}
+_CRASH_TEXTS = ("CUDA error", "illegal memory access", "misaligned address", "an illegal instruction")
+_OURS = {"DriverError": Reason.HARNESS_FAILED, "InterpreterUnsupported": Reason.INTERPRETER_UNSUPPORTED}
+_MAX_DETAIL = 300
+
+
+def verdict_of_failure(failure: WorkerFailure, stage: int, proof: Proof, where: str = "") -> Verdict:
+    """The candidate's failure, or ours where the child broke for a reason that cannot be its doing."""
+    match failure:
+        case WorkerTimeout():
+            return rejected(Reason.TIMED_OUT, stage, proof, _line(f"no answer in {failure.timeout_s:g} s", where))
+        case WorkerDied():
+            return _died(failure, stage, proof, where)
+        case WorkerError():
+            return _raised(failure, stage, proof, where)
+        case _:
+            return unverified(Reason.HARNESS_FAILED, stage, proof, _line(str(failure), where))
+
+
+def device_is_suspect(failure: WorkerFailure) -> bool:
+    """Whether the GPU should be looked at before anything else runs on it."""
+    return not isinstance(failure, WorkerError) or _reason(failure) is Reason.CRASHED
+
+
+def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
+    detail = _line(str(failure), where)
+    if "memory" in failure.why:
+        return rejected(Reason.OUT_OF_MEMORY, stage, proof, detail)
+    match failure.signal:
+        case signal.SIGSYS:
+            return rejected(Reason.SANDBOX_VIOLATION, stage, proof, detail)
+        case signal.SIGXCPU:
+            return rejected(Reason.TIMED_OUT, stage, proof, detail)
+        case signal.SIGKILL if not failure.why:
+            return unverified(Reason.HARNESS_FAILED, stage, proof, detail)
+    return rejected(Reason.CRASHED, stage, proof, detail)
+
+
+def _raised(failure: WorkerError, stage: int, proof: Proof, where: str) -> Verdict:
+    detail = _line(f"{failure.type}: {failure.message}", where)
+    if failure.type in _OURS:
+        return unverified(_OURS[failure.type], stage, proof, detail)
+    return Verdict(VerdictKind.REJECTED, _reason(failure), stage, proof, detail, failure.line)
+
+
+def _reason(failure: WorkerError) -> Reason:
+    if failure.type in _BY_TYPE:
+        return _BY_TYPE[failure.type]
+    if any(text in failure.message for text in _CRASH_TEXTS):
+        return Reason.CRASHED
+    if "out of memory" in failure.message.lower():
+        return Reason.OUT_OF_MEMORY
+    return Reason.RAISED
+
+
+def _line(text: str, where: str) -> str:
+    first = next((line.strip() for line in text.strip().splitlines() if line.strip()), "")
+    return f"{where}: {first[:_MAX_DETAIL]}" if where else first[:_MAX_DETAIL]

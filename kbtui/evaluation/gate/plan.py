@@ -1,0 +1,126 @@
+"""Which checks each stage of the gate runs, on a GPU and under the interpreter. Pure.
+
+Stage 1: the rung's shape, two small hidden shapes, three distributions, no-op replay. Stage 2: all timed shapes and
+all distributions. Stage 4: all hidden shapes. Under the interpreter proxies stand for the timed shapes, and hidden
+shapes must be small.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from kbtui.domain.problem import ProblemSpec, Shape, ShapeRole
+from kbtui.domain.verdict import Proof
+
+N_SCREEN_DISTRIBUTIONS = 3
+N_SCREEN_HIDDEN = 2
+INTERPRETER_MAX_ELEMENTS = 40_000
+
+
+class CheckKind(StrEnum):
+    """VALUES compares one call; REPEAT calls again on the same inputs; NO_OP replays with launches that do nothing."""
+
+    VALUES = "values"
+    REPEAT = "repeat"
+    NO_OP = "no_op"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One call of the candidate on fresh inputs. ``seed`` makes them; it never reaches the candidate."""
+
+    kind: CheckKind
+    shape: Shape
+    distribution: str
+    seed: int
+
+    @property
+    def where(self) -> str:
+        return f"{self.shape.name}, {self.distribution}"
+
+
+def stages_to_run(passed_stage: int, gate_stage: int) -> tuple[int, ...]:
+    """Stages that run the kernel and are still to be passed, in order."""
+    return tuple(s for s in (1, 2, 4) if passed_stage < s <= gate_stage)
+
+
+def plan(spec: ProblemSpec, stage: int, seed: int, proof: Proof) -> tuple[Check, ...]:
+    """Checks of one stage, cheapest shapes first so that a wrong candidate costs little."""
+    interpreted = proof is Proof.INTERPRETER
+    match stage:
+        case 1 if interpreted:
+            checks = _screen_interpreted(spec)
+        case 1:
+            checks = _screen(spec)
+        case 2:
+            timed = spec.shapes_of(ShapeRole.PROXY if interpreted else ShapeRole.TUNE)
+            checks = _cross(_by_size(timed), spec.distributions)
+        case 4:
+            checks = _cross(_hidden(spec, interpreted), spec.distributions)
+        case _:
+            checks = []
+    return tuple(replace(c, seed=_seed(seed, stage, i)) for i, c in enumerate(checks))
+
+
+def n_elements(shape: Shape) -> int:
+    """Product of the shape's dims: a size to order shapes by, not a tensor's."""
+    return math.prod(size for _, size in shape.dims)
+
+
+def _screen(spec: ProblemSpec) -> list[Check]:
+    distributions = spec.distributions[:N_SCREEN_DISTRIBUTIONS]
+    small = _typical_hidden(_hidden(spec, interpreted=False))
+    timed = spec.timed_at(1) or spec.shapes_of(ShapeRole.TUNE)
+    probe = small[-1] if small else timed[0]
+    once = distributions[0]
+    return [
+        *_cross(small, distributions),
+        Check(CheckKind.VALUES, probe, once, 0),
+        Check(CheckKind.REPEAT, probe, once, 0),
+        Check(CheckKind.NO_OP, probe, once, 0),
+        *_cross(timed[:1], distributions),
+    ]
+
+
+def _screen_interpreted(spec: ProblemSpec) -> list[Check]:
+    """Each shape and each distribution once, one shape twice: the interpreter takes up to 2 s a call."""
+    proxies = _by_size(spec.shapes_of(ShapeRole.PROXY))
+    shapes = [*_typical_hidden(_hidden(spec, interpreted=True)), *proxies[:2]]
+    if not shapes:
+        return []
+    names = spec.distributions[:N_SCREEN_DISTRIBUTIONS]
+    checks = [Check(CheckKind.VALUES, s, names[i % len(names)], 0) for i, s in enumerate(shapes)]
+    probe = proxies[0] if proxies else shapes[0]
+    extra = [n for n in names if n not in {c.distribution for c in checks}] or [names[0]]
+    checks += [Check(CheckKind.VALUES, probe, name, 0) for name in extra]
+    return [*checks, Check(CheckKind.NO_OP, probe, names[0], 0)]
+
+
+def _typical_hidden(hidden: list[Shape]) -> list[Shape]:
+    """The smallest, where edge cases live, and the next that is a little larger and shows indexing errors."""
+    if len(hidden) <= N_SCREEN_HIDDEN:
+        return hidden
+    return [hidden[0], hidden[min(2, len(hidden) - 1)]]
+
+
+def _hidden(spec: ProblemSpec, interpreted: bool) -> list[Shape]:
+    hidden = _by_size(spec.shapes_of(ShapeRole.HIDDEN))
+    if not interpreted:
+        return hidden
+    largest_proxy = max((n_elements(s) for s in spec.shapes_of(ShapeRole.PROXY)), default=INTERPRETER_MAX_ELEMENTS)
+    return [s for s in hidden if n_elements(s) <= min(INTERPRETER_MAX_ELEMENTS, 2 * largest_proxy)]
+
+
+def _by_size(shapes: Iterable[Shape]) -> list[Shape]:
+    return sorted(shapes, key=n_elements)
+
+
+def _cross(shapes: Iterable[Shape], distributions: Iterable[str]) -> list[Check]:
+    return [Check(CheckKind.VALUES, s, d, 0) for s in shapes for d in tuple(distributions)]
+
+
+def _seed(seed: int, stage: int, index: int) -> int:
+    digest = hashlib.sha256(f"{seed}/{stage}/{index}".encode()).digest()
+    return int.from_bytes(digest[:6], "big")

@@ -1,0 +1,109 @@
+"""Effects: runs one stage's checks of a candidate, in its own child, against the referee in another."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kbtui.domain.problem import ProblemSpec
+from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, verified
+from kbtui.evaluation.gate.clients import CandidateClient, Judgement, RefereeClient
+from kbtui.evaluation.gate.failures import verdict_of_failure
+from kbtui.evaluation.gate.plan import Check, CheckKind, plan
+from kbtui.evaluation.gate.tolerance import Fault, fault_of, largest_error
+from kbtui.evaluation.process.failures import WorkerFailure
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What one stage has seen so far."""
+
+    guarded: set[str] = field(default_factory=set)
+    error: float = 0.0
+    n_checks: int = 0
+    deterministic: bool = True
+
+
+def run_stage(
+    referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof
+) -> Verdict:
+    """The verdict of one stage on a candidate that is loaded. Raises RefereeError, which is no verdict on it."""
+    progress = _Progress()
+    for check in plan(spec, stage, seed, proof):
+        try:
+            fault = _run(check, referee, candidate, spec, progress)
+        except WorkerFailure as failure:
+            return replace(verdict_of_failure(failure, stage, proof, check.where), error=progress.error or None)
+        if fault is not None:
+            verdict = rejected(fault.reason, stage, proof, f"{check.where}: {fault.detail}")
+            return replace(verdict, error=progress.error or None)
+        progress.n_checks += 1
+    note = "" if progress.deterministic else ", not deterministic"
+    return verified(stage, proof, f"{progress.n_checks} checks{note}", progress.error)
+
+
+def _run(
+    check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, progress: _Progress
+) -> Fault | None:
+    match check.kind:
+        case CheckKind.VALUES:
+            return _values(check, referee, candidate, spec, progress)
+        case CheckKind.REPEAT:
+            return _repeat(referee, candidate, spec, progress)
+        case CheckKind.NO_OP:
+            return _no_op(check, referee, candidate, spec)
+
+
+def _values(
+    check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, progress: _Progress
+) -> Fault | None:
+    layout = referee.prepare(check.shape, check.distribution, [check.seed])
+    candidate.bind(layout)
+    guard = check.shape.name not in progress.guarded
+    progress.guarded.add(check.shape.name)
+    report = candidate.check(0, guard, spec.allowed_ops)
+    return told_fault(report) or _judged(referee.judge(0), spec, progress) or (_launch_fault(report) if guard else None)
+
+
+def _repeat(referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, progress: _Progress) -> Fault | None:
+    """The same inputs again: wrong values fail, another right answer is only noted."""
+    report = candidate.check(0, False, spec.allowed_ops)
+    judgement = referee.judge(0, repeat=True)
+    progress.deterministic = progress.deterministic and judgement.same is not False
+    return told_fault(report) or _judged(judgement, spec, progress)
+
+
+def _no_op(check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec) -> Fault | None:
+    """With the candidate's kernels left out the answer must go wrong, or something else computed it."""
+    candidate.bind(referee.prepare(check.shape, check.distribution, [check.seed]))
+    report = candidate.no_op(0)
+    judgement = referee.judge(0)
+    if report["returned"] and judged_fault(judgement, spec) is None:
+        return Fault(Reason.KERNELS_DO_NOTHING, "the answer is still right when its kernels are left out")
+    return None
+
+
+def told_fault(report: dict[str, Any]) -> Fault | None:
+    """What the child itself says is wrong with outputs' kind, torch's flags or the operations used."""
+    if report["fault"]:
+        return Fault(Reason(report["fault"]["reason"]), report["fault"]["detail"])
+    if report["forbidden"]:
+        return Fault(Reason.FORBIDDEN_OP, f"computes with {', '.join(report['forbidden'])}")
+    return None
+
+
+def judged_fault(judgement: Judgement, spec: ProblemSpec) -> Fault | None:
+    """What the referee says is wrong with inputs' memory and outputs' values."""
+    if judgement.modified:
+        return Fault(Reason.INPUT_MODIFIED, f"argument {judgement.modified[0]} was written to")
+    faults = (fault_of(errors, spec.tolerance) for errors in judgement.errors)
+    return next((f for f in faults if f is not None), None)
+
+
+def _judged(judgement: Judgement, spec: ProblemSpec, progress: _Progress) -> Fault | None:
+    progress.error = max(progress.error, largest_error(judgement.errors) or 0.0)
+    return judged_fault(judgement, spec)
+
+
+def _launch_fault(report: dict[str, Any]) -> Fault | None:
+    if report["n_launches"] == 0:
+        return Fault(Reason.KERNELS_DO_NOTHING, "it launched no Triton kernel")
+    return None

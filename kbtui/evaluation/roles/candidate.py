@@ -1,0 +1,165 @@
+"""Effects: the role of the confined child that runs one candidate, on a GPU or under the interpreter.
+
+It knows neither the reference nor what is expected: it gets inputs in shared memory, runs the candidate and copies
+the outputs to a mailbox. What it says of itself (types, aliases, launches, times) the candidate could forge, so the
+referee judges values from outside and the engine keeps a clock of its own.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kbtui.evaluation import candidate_module
+from kbtui.evaluation.roles import launches
+from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
+from kbtui.evaluation.roles.guard import Watch, global_flags, unwatched
+from kbtui.evaluation.roles.layout import Layout, layout_from_plain
+from kbtui.evaluation.roles.outputs import as_outputs, output_fault
+from kbtui.evaluation.roles.poison import poison_free_blocks
+
+DEVICE_VARIABLE = "KBTUI_DEVICE"
+_NAMES_SHOWN = 8
+
+
+def device() -> str:
+    """``cuda`` or ``cpu``, as the engine set it for this child."""
+    return os.environ.get(DEVICE_VARIABLE, "cpu")
+
+
+def warm(fds: tuple[int, ...]) -> None:
+    """In a spare, before its candidate is known: everything a first call would otherwise wait for."""
+    del fds
+    torch.set_grad_enabled(False)
+    if device() == "cuda":
+        from kbtui.evaluation.roles.warmth import warm_cuda
+
+        warm_cuda()
+
+
+class Candidate:
+    """One candidate, loaded once. ``fds``: on the CPU, the arena's memfd."""
+
+    def __init__(self, fds: tuple[int, ...]) -> None:
+        torch.set_grad_enabled(False)
+        self._arena: Arena | None = CpuArena(fds[0]) if fds else None
+        self._function: Callable[..., Any] | None = None
+        self._layout: Layout | None = None
+        self._copies: list[list[Any]] = []
+        self._bench: Any = None
+        self._queue_s = 0.0
+        self._flags = global_flags()
+
+    def map_arena(self, n_bytes: int, payload: bytes) -> None:
+        """Open the referee's device memory."""
+        self._arena = CudaArena.open(payload, n_bytes)
+
+    def load(self, payload: bytes) -> None:
+        """Import the candidate's source; raises what it raises."""
+        self._function = candidate_module.load(payload.decode())
+
+    def bind(self, layout: dict[str, Any]) -> None:
+        """The inputs of one shape; replaces the last ones."""
+        self._layout = layout_from_plain(layout)
+        self._copies = [[argument_at(self._mapped, a) for a in copy] for copy in self._layout.copies]
+
+    def check(self, copy: int = 0, guard: bool = False, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
+        """One call on poisoned memory; outputs go to the mailbox. With ``guard`` its operations are watched."""
+        poison_free_blocks((slot.n_bytes for slot in self._bound.outputs), device())
+        watch = Watch(device(), allowed)
+        launched: list[str] = []
+
+        def note(name: str) -> bool:
+            launched.append(name)
+            return True
+
+        if guard:
+            with launches.intercepted(note, unwatched), watch:
+                result = self._call(copy)
+        else:
+            result = self._call(copy)
+        fault = self._deliver(result)
+        return {
+            "fault": fault or self._flag_fault(),
+            "launched": launched[:_NAMES_SHOWN],
+            "n_launches": len(launched),
+            "forbidden": sorted(set(watch.forbidden))[:_NAMES_SHOWN],
+        }
+
+    def no_op(self, copy: int = 0) -> dict[str, Any]:
+        """One call with every launch left out. Whatever it raises or returns is fine, as long as it is not right."""
+        poison_free_blocks((slot.n_bytes for slot in self._bound.outputs), device())
+        try:
+            with launches.intercepted(lambda _: False, unwatched), Watch(device()):
+                result = self._call(copy)
+            return {"returned": self._deliver(result) is None}
+        except Exception as error:
+            return {"returned": False, "raised": type(error).__name__}
+
+    def warm_up(self, at_least_s: float) -> float:
+        """Warm the bound shape; returns seconds the host needs to queue one call."""
+        from kbtui.evaluation.roles.bench import Bench
+
+        self._bench = self._bench or Bench()
+        self._queue_s = self._bench.warm_up(self._rotating, at_least_s)
+        return self._queue_s
+
+    def timed(self, n_calls: int, keep: int) -> list[float]:
+        """Device microseconds of each call; the result of call ``keep`` goes to the mailbox."""
+        samples: list[float] = self._bench.timed(self._rotating, n_calls, self._queue_s, keep, self._deliver)
+        return samples
+
+    def back_to_back(self, n_calls: int) -> list[float]:
+        """[host, device] microseconds a call, without a cold L2."""
+        return list(self._bench.back_to_back(self._rotating, n_calls))
+
+    def release(self) -> None:
+        """Give cached memory back between shapes."""
+        self._copies = []
+        if device() == "cuda":
+            torch.cuda.empty_cache()
+
+    @property
+    def _mapped(self) -> Arena:
+        if self._arena is None:
+            raise RuntimeError("no arena is mapped")
+        return self._arena
+
+    @property
+    def _bound(self) -> Layout:
+        if self._layout is None:
+            raise RuntimeError("no inputs are bound")
+        return self._layout
+
+    def _call(self, copy: int) -> Any:
+        result = self._rotating(copy)
+        if device() == "cuda":
+            torch.cuda.synchronize()
+        return result
+
+    def _rotating(self, i: int) -> Any:
+        if self._function is None:
+            raise RuntimeError("no candidate is loaded")
+        return self._function(*self._copies[i % len(self._copies)])
+
+    def _deliver(self, result: Any) -> dict[str, str] | None:
+        """Copy outputs to the mailbox; returns what is wrong with their kind instead, if something is."""
+        arena, expected = self._mapped, self._bound.outputs
+        outputs = as_outputs(result)
+        fault = output_fault(outputs, expected, arena)
+        if fault is None:
+            for output, slot in zip(outputs, expected, strict=True):
+                tensor_at(arena, slot).copy_(output)
+        return fault
+
+    def _flag_fault(self) -> dict[str, str] | None:
+        after = global_flags()
+        changed = [name for name, value in self._flags.items() if after[name] != value]
+        return {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed)}"} if changed else None
+
+
+def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
+    candidate = Candidate(fds)
+    names = ("map_arena", "load", "bind", "check", "no_op", "warm_up", "timed", "back_to_back", "release")
+    return {name: getattr(candidate, name) for name in names}
