@@ -1,0 +1,52 @@
+# Every task, one line each: make
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
+PYTEST := $(PY) -m pytest -n $(JOBS) --dist loadfile -q
+DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
+
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts wheel clean
+
+help: ## List the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with what kbtui needs
+	@.ci/setup.sh run
+
+dev:
+	@.ci/setup.sh dev
+
+demo: setup ## Search for a faster softmax: in the viewer, or headless with HEADLESS=1 or no terminal
+	@if [ -t 0 ] && [ -t 1 ] && [ "$${HEADLESS:-0}" = 0 ]; then $(DEMO); else $(DEMO) --headless; fi; \
+	code=$$?; [ $$code -le 1 ] || exit $$code
+
+test: dev ## Run all tests that need no GPU; names those skipped for a missing program
+	@$(PYTEST) -m "not gpu and not slow"
+
+test-full: dev ## The same with the long campaigns
+	@$(PYTEST) -m "not gpu"
+
+test-gpu: dev ## Run the tests that need an NVIDIA GPU
+	@$(PY) -m pytest -q -m "gpu"
+
+check: lint types contracts test ## What CI runs: format, lint, types, import contracts, tests
+
+format: dev ## Format the code and sort its imports
+	@$(PY) -m ruff format . && $(PY) -m ruff check --fix .
+
+lint: dev ## Check format and lint
+	@$(PY) -m ruff format --check . && $(PY) -m ruff check .
+
+types: dev ## Check types, strictly
+	@$(PY) -m mypy
+
+contracts: dev ## Check that imports point one way
+	@.venv/bin/lint-imports
+
+wheel: dev ## Build the wheel into dist/
+	@$(PY) -m build --wheel --no-isolation --outdir dist
+
+clean: ## Remove what was built here; runs in .kbtui stay
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
