@@ -1,0 +1,73 @@
+"""Matrix-vector product by as many programs as the chip holds, each with an equal share of all tiles.
+
+y_i = sum_k A_ik b_k. The tiles of all rows are dealt out in order, whatever the shape: program q takes tiles q*s to
+(q+1)*s - 1, and writes one partial sum for every row it meets (work-centric splitting, Osama et al. 2023,
+arXiv:2301.03598). A second kernel adds the partial sums of a row in order, so that every call gives the same bits.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+TILE = 4096
+NUM_WARPS = 8
+PROGRAMS_PER_SM = 2
+STAGES = 1
+N_SMS = 132
+
+
+@triton.jit
+def share_of_tiles(
+    matrix_ptr, vector_ptr, partial_ptr, matrix_row, matrix_col, vector_step, n_cols, row_tiles, n_tiles, share, n_places,
+    TILE: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    first = program * share
+    stop = tl.minimum(first + share, n_tiles)
+    for row in range(first // row_tiles, tl.cdiv(stop, row_tiles)):
+        row_start = row * row_tiles
+        row_ptr = matrix_ptr + tl.cast(row, tl.int64) * matrix_row
+        products = tl.zeros((TILE,), tl.float32)
+        from_tile = tl.maximum(first, row_start) - row_start
+        to_tile = tl.minimum(stop, row_start + row_tiles) - row_start
+        for tile in tl.range(from_tile, to_tile, num_stages=STAGES):
+            cols = tile * TILE + tl.arange(0, TILE)
+            mask = cols < n_cols
+            a = tl.load(row_ptr + cols * matrix_col, mask=mask, other=0.0, eviction_policy="evict_first")
+            b = tl.load(vector_ptr + cols * vector_step, mask=mask, other=0.0, eviction_policy="evict_last")
+            products += a.to(tl.float32) * b.to(tl.float32)
+        # Shares cut a row at multiples of `share`: the partial sum's place is counted from the row's first share.
+        place = program - row_start // share
+        tl.store(partial_ptr + tl.cast(row, tl.int64) * n_places + place, tl.sum(products, axis=0))
+
+
+@triton.jit
+def add_shares(partial_ptr, out_ptr, n_rows, row_tiles, share, n_places, ROWS: tl.constexpr, PLACES: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    places = tl.arange(0, PLACES)
+    row_start = rows * row_tiles
+    used = (row_start + row_tiles - 1) // share - row_start // share + 1
+    mask = (rows[:, None] < n_rows) & (places[None, :] < used[:, None])
+    partial = tl.load(partial_ptr + rows.to(tl.int64)[:, None] * n_places + places[None, :], mask=mask, other=0.0)
+    tl.store(out_ptr + rows, tl.sum(partial, axis=1), mask=rows < n_rows)
+
+
+def kernel_function(matrix, vector):
+    n_rows, n_cols = matrix.shape
+    out = torch.empty((n_rows, *vector.shape[1:]), dtype=matrix.dtype, device=matrix.device)
+    tile = min(TILE, triton.next_power_of_2(n_cols))
+    row_tiles = triton.cdiv(n_cols, tile)
+    n_tiles = n_rows * row_tiles
+    share = triton.cdiv(n_tiles, N_SMS * PROGRAMS_PER_SM)
+    n_places = triton.cdiv(row_tiles + share - 1, share)
+    partial = torch.empty((n_rows, n_places), dtype=torch.float32, device=matrix.device)
+    share_of_tiles[(triton.cdiv(n_tiles, share),)](
+        matrix, vector, partial, matrix.stride(0), matrix.stride(1), vector.stride(0), n_cols, row_tiles, n_tiles,
+        share, n_places, TILE=tile, STAGES=STAGES, num_warps=NUM_WARPS,
+    )  # fmt: skip
+    places = triton.next_power_of_2(n_places)
+    rows = max(1, 1024 // places)
+    add_shares[(triton.cdiv(n_rows, rows),)](
+        partial, out, n_rows, row_tiles, share, n_places, ROWS=rows, PLACES=places, num_warps=2
+    )
+    return out

@@ -1,0 +1,112 @@
+"""The playbook generator: every structure once, then the neighbourhood of what was promoted. Pure but for its data."""
+
+import random
+from collections.abc import Iterable, Iterator
+
+from kbtui.domain.candidate import Origin, Proposal, source_sha
+from kbtui.domain.proposal import Phase, ProposalRequest
+from kbtui.generation.playbook.constants import Value, set_constants
+from kbtui.generation.playbook.entry import Entry, load_entries
+
+#: Words of a person's hint that are too common to single out a structure.
+_COMMON_WORDS = frozenset({"row", "softmax", "matvec", "channel", "rms", "one", "k", "a", "the"})
+
+
+class Playbook:
+    """Proposes instantiations of expert structures for the request's family, coarse first."""
+
+    name = "playbook"
+
+    def propose(self, request: ProposalRequest) -> tuple[Proposal, ...]:
+        """At most ``request.limit`` proposals, none of them seen before; empty once the grid is exhausted.
+
+        In the narrow phase, and a parent of a known structure, its neighbours come first: one parameter one step away,
+        then two. Otherwise every structure at its defaults, best match to the hints first, then steps away from them.
+        """
+        entries = _ranked(load_entries(request.family), request)
+        rng = random.Random(request.seed)
+        seen = set(request.seen)
+        fresh: list[Proposal] = []
+        for proposal in _all(entries, request, rng):
+            if len(fresh) >= request.limit:
+                break
+            sha = source_sha(proposal.source)
+            if sha not in seen:
+                seen.add(sha)
+                fresh.append(proposal)
+        return tuple(fresh)
+
+
+def _all(entries: list[Entry], request: ProposalRequest, rng: random.Random) -> Iterator[Proposal]:
+    parent_entry = next((e for e in entries if request.parent and e.structure == request.parent.structure), None)
+    if request.phase is Phase.NARROW and parent_entry is not None and request.parent_source is not None:
+        yield from _around(parent_entry, request.parent_source, request, rng)
+    for entry in entries:
+        yield _instance(entry, entry.defaults(), request)
+    steps = [list(_steps(entry, entry.defaults(), rng)) for entry in entries]
+    for round_of_steps in _rounds(steps):
+        for index, params in round_of_steps:
+            yield _instance(entries[index], params, request)
+
+
+def _around(entry: Entry, source: str, request: ProposalRequest, rng: random.Random) -> Iterator[Proposal]:
+    """Neighbours made by editing the parent's own text, so that what a rewrite did to it is kept."""
+    params = entry.params_of(source)
+    if params is None:
+        return
+    for changed in _steps(entry, params, rng):
+        yield _proposal(entry, set_constants(source, changed), changed, request)
+
+
+def _steps(entry: Entry, params: dict[str, Value], rng: random.Random) -> Iterator[dict[str, Value]]:
+    """Parameter sets one step away in one parameter, then in two, then all values of one; each group shuffled."""
+    moves = [(name, value) for name, values in entry.grid for value in _adjacent(values, params[name])]
+    rng.shuffle(moves)
+    for move in moves:
+        yield params | dict([move])
+    pairs = [(a, b) for i, a in enumerate(moves) for b in moves[i + 1 :] if a[0] != b[0]]
+    rng.shuffle(pairs)
+    for pair in pairs:
+        yield params | dict(pair)
+    far = [(name, value) for name, values in entry.grid for value in values if value != params[name]]
+    rng.shuffle(far)
+    for move in far:
+        yield params | dict([move])
+
+
+def _adjacent(values: tuple[Value, ...], current: Value) -> tuple[Value, ...]:
+    """The values beside the current one; where it is off the grid, all of them."""
+    if current not in values:
+        return values
+    at = values.index(current)
+    return values[max(at - 1, 0) : at] + values[at + 1 : at + 2]
+
+
+def _rounds(steps: list[list[dict[str, Value]]]) -> Iterator[list[tuple[int, dict[str, Value]]]]:
+    """The first step of every entry, then the second of each, so that no structure is polished alone."""
+    for number in range(max((len(s) for s in steps), default=0)):
+        yield [(index, s[number]) for index, s in enumerate(steps) if number < len(s)]
+
+
+def _ranked(entries: Iterable[Entry], request: ProposalRequest) -> list[Entry]:
+    """Entries that the request's hints name first, by the hints' order; the rest as the file has them."""
+    advised = [op for hint in request.hints for op in hint.operators] + [h.id for h in request.hints]
+    words = {word for text in request.user_hints for word in text.lower().replace("-", " ").split()}
+
+    def place(entry: Entry) -> tuple[int, int]:
+        asked = (set(entry.name.split("_")) - _COMMON_WORDS) & words
+        names = (entry.name, *entry.hints)
+        return (-len(asked), min((advised.index(n) for n in names if n in advised), default=len(advised)))
+
+    return sorted(entries, key=place)
+
+
+def _instance(entry: Entry, params: dict[str, Value], request: ProposalRequest) -> Proposal:
+    return _proposal(entry, entry.instantiate(params, request.device, request.problem.spec), params, request)
+
+
+def _proposal(entry: Entry, source: str, params: dict[str, Value], request: ProposalRequest) -> Proposal:
+    chosen = [hint.id for hint in request.hints]
+    followed = next((h for h in chosen if h in entry.hints), entry.hints[0] if entry.hints else None)
+    origin = Origin("playbook", entry.name, followed, tuple((name, str(value)) for name, value in params.items()))
+    return Proposal(source, origin, entry.structure, entry.summarise(params))
