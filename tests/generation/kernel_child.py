@@ -1,8 +1,8 @@
 """Runs kernel sources on a sample problem's inputs, in a process of its own. Jobs as JSON on stdin, rows on stdout.
 
 usage: kernel_child.py interpret | compile ARCH
-A job is {"source", "problem", "dims", "dtype", "layout"}; ``interpret`` needs TRITON_INTERPRET=1 (Triton reads it once)
-and answers the relative L2 error against a float64 oracle; ``compile`` needs no GPU and answers shared memory and spills.
+A job is {"source", "problem", "dims", "dtype", "layout"}. ``interpret`` needs TRITON_INTERPRET=1 (Triton reads it once)
+and answers the relative L2 error against a float64 oracle; ``compile`` needs no GPU and answers shared memory, spills.
 """
 
 import importlib.util

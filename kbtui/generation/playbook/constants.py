@@ -26,10 +26,10 @@ def set_constants(source: str, values: Mapping[str, Value]) -> str:
     """The source with each named constant bound to its new value. Raises KeyError on a name that is not there."""
     for name, value in values.items():
         line = re.compile(rf"^{re.escape(name)} = [^\n#]*?(?=[ \t]*(?:#[^\n]*)?$)", re.MULTILINE)
-        text = f"{name} = {_literal(value)}"
-        source, n_replaced = line.subn(lambda _match, text=text: text, source, count=1)
-        if not n_replaced:
+        found = line.search(source)
+        if found is None:
             raise KeyError(name)
+        source = f"{source[: found.start()]}{name} = {_literal(value)}{source[found.end() :]}"
     return source
 
 

@@ -18,8 +18,8 @@ N_SMS = 132
 
 @triton.jit
 def share_of_tiles(
-    matrix_ptr, vector_ptr, partial_ptr, matrix_row, matrix_col, vector_step, n_cols, row_tiles, n_tiles, share, n_places,
-    TILE: tl.constexpr, STAGES: tl.constexpr,
+    matrix_ptr, vector_ptr, partial_ptr, matrix_row, matrix_col, vector_step, n_cols, row_tiles, n_tiles, share,
+    n_places, TILE: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     first = program * share
