@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from kbtui import __version__
@@ -352,10 +351,10 @@ def main() -> None:
     except KbtuiError as error:
         print(f"kbtui: {error}", file=sys.stderr)
         code = error.exit_code
-    except click.exceptions.Abort:
+    except typer.Abort:
         code = ExitCode.INTERRUPTED
-    except click.ClickException as error:
-        error.show(file=sys.stderr)
+    except typer.TyperException as error:
+        print(f"kbtui: {error.format_message().rstrip('.')}; kbtui --help lists what there is", file=sys.stderr)
         code = ExitCode.USAGE
     except KeyboardInterrupt:
         print("kbtui: interrupted", file=sys.stderr)
