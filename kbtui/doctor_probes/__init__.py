@@ -1,0 +1,1 @@
+"""One module for each part of the machine that `kbtui doctor` looks at."""
