@@ -96,6 +96,7 @@ class Profile:
     """Counters of one candidate, launches weighted by time; ``not_profiled`` says why there are none.
 
     ``metrics`` are (name, value, unit); names are ncu's where ncu ran. ``stalls`` are (reason, % of samples).
+    ``notes`` say where the profile does not fit what is known otherwise (bytes, kernels, time), one line each.
     """
 
     shape: str
@@ -103,6 +104,7 @@ class Profile:
     stalls: tuple[tuple[str, float], ...] = ()
     kernels: tuple[str, ...] = ()
     not_profiled: str | None = None
+    notes: tuple[str, ...] = ()
 
     def metric(self, name: str) -> float | None:
         return next((m.value for m in self.metrics if m.name == name), None)

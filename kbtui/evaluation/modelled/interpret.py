@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def _full_grid(grid: Any) -> tuple[int, int, int]:
 def sampled_programs(
     grid: tuple[int, int, int],
 ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]]:
-    """The midpoints of three equal parts of every axis (so linear trends average out), and the first one's neighbour."""
+    """The midpoints of three equal parts of every axis (linear trends average out), and the first one's neighbour."""
     midpoints = (tuple(min(int(n * part / 6), n - 1) for n in grid) for part in (1, 3, 5))
     programs = list(dict.fromkeys(midpoints))
     first = programs[0]
@@ -153,7 +154,7 @@ def sampled_programs(
 
 
 def _item_bytes(pointer: Any) -> int:
-    return max(1, pointer.get_element_ty().primitive_bitwidth // 8)
+    return max(1, int(pointer.get_element_ty().primitive_bitwidth) // 8)
 
 
 def _patch_builder(patch: Callable[[Any, str, Any], None], calls: CallRecorder) -> None:
@@ -266,7 +267,7 @@ def _reduce_by_shape(self: Any, inputs: Any) -> Any:
 
 def _with_sampled_range(real: Callable[..., None], calls: CallRecorder) -> Callable[..., None]:
     def sampled(
-        first: Any, last: Any = None, step: Any = None, num_stages: Any = None, unrolled: bool = False, **options: Any
+        first: Any, last: Any = None, step: Any = None, num_stages: Any = None, unrolled: bool = False, **_: Any
     ) -> Iterator[int]:
         bounds = (first,) if last is None else (first, last, 1 if step is None else step)
         if calls.current is None:
@@ -276,6 +277,6 @@ def _with_sampled_range(real: Callable[..., None], calls: CallRecorder) -> Calla
     def patched(lang: Any, scope: Any) -> None:
         real(lang, scope)
         scope.set_attr(lang, "range", sampled)
-        scope.set_attr(lang, "static_range", lambda *b, **options: sampled(*b, unrolled=True, **options))
+        scope.set_attr(lang, "static_range", partial(sampled, unrolled=True))
 
     return patched

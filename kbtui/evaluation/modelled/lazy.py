@@ -22,21 +22,24 @@ _READS_VALUES = {"_local_scalar_dense", "equal", "is_nonzero", "item"}
 
 
 def lazy_tensor(size: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A CPU tensor of zeros whose pages do not exist until they are touched."""
+    """A CPU tensor of zeros whose pages do not exist until they are touched.
+
+    Shared anonymous memory, since private memory would count towards RLIMIT_DATA before it exists.
+    """
     last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else -1
     n_bytes = max(last + 1, 1) * dtype.itemsize
-    pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+    pages = mmap.mmap(-1, n_bytes, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     return torch.frombuffer(pages, dtype=dtype).as_strided(size, stride)
 
 
-class LazyTensors(TorchDispatchMode):
+class LazyTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Operations whose tensors are all small run; others give an untouched tensor of the right shape.
 
     ``ops`` lists the computing ones in order, with the bytes they would move.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.ops: list[TorchOp] = []
         self.counting = False
 

@@ -31,8 +31,8 @@ def compute_us(launch: LaunchTrace, resources: KernelResources | None, spec: Dev
 
 def dot_clocks(dot: DotTrace, num_warps: int, resources: KernelResources | None, spec: DeviceSpec) -> float:
     """Clocks of one SM for all of a program's dots of one shape."""
-    tensor_cores = (resources is None or resources.mma) and dot.precision != "ieee" or _half(dot)
-    tensor_cores = tensor_cores and (resources is None or resources.mma)
+    emitted = resources is None or resources.mma
+    tensor_cores = emitted and (_half(dot) or dot.precision != "ieee")
     dtype = "float16" if _half(dot) else "float32"
     peak = spec.peak_tflops(dtype, tensor_cores) * 1e6 / (spec.n_sms * spec.sm_clock_mhz)
     passes = _FP32_PASSES.get(dot.precision, 1.0) if dtype == "float32" and tensor_cores else 1.0
@@ -50,7 +50,7 @@ def _half(dot: DotTrace) -> bool:
 
 
 def _shared_clocks(dot: DotTrace, num_warps: int) -> float:
-    rows = 2 ** (int(math.log2(num_warps) + 1) // 2)
+    rows = 1 << (int(math.log2(num_warps) + 1) // 2)
     tile_m, tile_n = max(16.0, dot.m / rows), max(8.0, dot.n / max(1, num_warps // rows))
     tiles = max(1.0, dot.m / tile_m) * max(1.0, dot.n / tile_n)
     operands = (tile_m + tile_n) * dot.k * _ITEM_BYTES.get(dot.dtype, 1)

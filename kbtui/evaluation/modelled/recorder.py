@@ -125,7 +125,7 @@ class LaunchRecorder:
             self._end_loop(self._loops.pop())
 
     def _end_loop(self, loop: _Loop) -> None:
-        """A loop pipelined over s stages waits for about one phase in s - 0.5; one that is not leaves it to the outer."""
+        """A loop pipelined over s stages waits for one phase in about s - 0.5; others leave theirs to the outer."""
         self.barrier()
         if loop.stages > 1:
             self._now.overlapped_phases += loop.phases * (1 - 1 / (loop.stages - 0.5))

@@ -168,7 +168,7 @@ def _chain_us(launch: LaunchTrace, spec: DeviceSpec, miss_rate: float) -> float:
 
 
 def _overlapped(parts: tuple[float, ...]) -> float:
-    return float(sum(p**4 for p in parts)) ** 0.25
+    return math.sqrt(math.sqrt(sum(p**4 for p in parts)))
 
 
 def _contended_atomics_us(launch: LaunchTrace, spec: DeviceSpec) -> float:

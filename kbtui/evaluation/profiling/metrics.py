@@ -1,0 +1,72 @@
+"""The Nsight Compute metrics that kbtui reads, and what each is for. Pure.
+
+Names and meanings: Nsight Compute documentation, "Profiling Guide" (metrics reference and stall reasons). A chip or
+version that lacks one leaves it out; nothing here may be required.
+"""
+
+DURATION = "gpu__time_duration.sum"
+SM_PCT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY_PCT = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+DRAM_PCT = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+L2_PCT = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
+L1_PCT = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+DRAM_READ = "dram__bytes_read.sum"
+DRAM_WRITE = "dram__bytes_write.sum"
+L2_HIT = "lts__t_sector_hit_rate.pct"
+L1_HIT = "l1tex__t_sector_hit_rate.pct"
+ACHIEVED_OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
+THEORETICAL_OCCUPANCY = "sm__maximum_warps_per_active_cycle_pct"
+ISSUE_ACTIVE = "smsp__issue_active.avg.pct_of_peak_sustained_active"
+REGISTERS = "launch__registers_per_thread"
+SHARED = "launch__shared_mem_per_block"
+GRID = "launch__grid_size"
+BLOCK = "launch__block_size"
+WAVES = "launch__waves_per_multiprocessor"
+LIMIT_REGISTERS = "launch__occupancy_limit_registers"
+LIMIT_SHARED = "launch__occupancy_limit_shared_mem"
+LIMIT_WARPS = "launch__occupancy_limit_warps"
+LIMIT_BLOCKS = "launch__occupancy_limit_blocks"
+LOAD_EFFICIENCY = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"
+STORE_EFFICIENCY = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct"
+SECTORS_PER_LOAD = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+SECTORS_PER_STORE = "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"
+GLOBAL_LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+GLOBAL_STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+LOCAL_LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"
+LOCAL_STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
+BANK_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+SHARED_WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+TENSOR_PCT = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+TENSOR_INSTRUCTIONS = "sm__inst_executed_pipe_tensor.sum"
+FMA_PCT = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"
+ALU_PCT = "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active"
+XU_PCT = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"
+
+#: Why a warp did not issue, as shown on the bottleneck pane.
+STALLS = (
+    "long_scoreboard", "short_scoreboard", "barrier", "wait", "math_pipe_throttle", "mio_throttle", "lg_throttle",
+    "tex_throttle", "drain", "membar", "not_selected", "selected", "no_instruction", "dispatch_stall",
+    "branch_resolving", "sleeping", "imc_miss", "misc", "gmma",
+)  # fmt: skip
+
+
+def stall_metric(reason: str) -> str:
+    return f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
+
+
+CHOSEN: tuple[str, ...] = (
+    DURATION, SM_PCT, MEMORY_PCT, DRAM_PCT, L2_PCT, L1_PCT, DRAM_READ, DRAM_WRITE, L2_HIT, L1_HIT,
+    ACHIEVED_OCCUPANCY, THEORETICAL_OCCUPANCY, ISSUE_ACTIVE, REGISTERS, SHARED, GRID, BLOCK, WAVES,
+    LIMIT_REGISTERS, LIMIT_SHARED, LIMIT_WARPS, LIMIT_BLOCKS, LOAD_EFFICIENCY, STORE_EFFICIENCY, SECTORS_PER_LOAD,
+    SECTORS_PER_STORE, GLOBAL_LOAD_SECTORS, GLOBAL_STORE_SECTORS, LOCAL_LOAD_SECTORS, LOCAL_STORE_SECTORS,
+    BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_PCT, TENSOR_INSTRUCTIONS, FMA_PCT, ALU_PCT, XU_PCT,
+    *map(stall_metric, STALLS),
+)  # fmt: skip
+
+#: Metrics that add up over a candidate's launches; all others are averaged, weighted by each launch's time.
+SUMMED: frozenset[str] = frozenset(
+    {
+        DURATION, DRAM_READ, DRAM_WRITE, GLOBAL_LOAD_SECTORS, GLOBAL_STORE_SECTORS, LOCAL_LOAD_SECTORS,
+        LOCAL_STORE_SECTORS, BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_INSTRUCTIONS,
+    }
+)  # fmt: skip

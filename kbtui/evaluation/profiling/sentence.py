@@ -1,0 +1,75 @@
+"""A diagnosis in one sentence that a person would say. Pure."""
+
+from kbtui.domain.profile import Bottleneck, Finding
+from kbtui.evaluation.profiling.rules import Case
+
+
+def sentence(case: Case, worst: Finding) -> str:
+    """What bounds the kernel, in numbers, and how far it is from the problem's bound."""
+    return f"{_what(case, worst)}; {_headroom(case)}."
+
+
+def _headroom(case: Case) -> str:
+    if case.bound_us <= 0 or case.time_us <= 0:
+        return "the problem's bound is not known"
+    ratio = case.time_us / case.bound_us
+    return f"{100 * case.gap:.0f} % left to the bound" if ratio < 2 else f"{ratio:.1f}x the problem's bound"
+
+
+def _what(case: Case, worst: Finding) -> str:
+    work, device = case.work, case.device
+    bandwidth = f"{100 * case.dram_use:.0f} % of the {_chip(device.name)}'s {device.dram_gb_s / 1e3:.2f} TB/s"
+    match worst.bottleneck:
+        case Bottleneck.AT_BOUND if case.dram_use >= 0.5 or case.streaming:
+            return f"Memory bound: {bandwidth}"
+        case Bottleneck.AT_BOUND:
+            return f"At the problem's bound: {case.time_us:.1f} µs of {case.bound_us:.1f}"
+        case Bottleneck.DRAM:
+            return f"Memory bound: {bandwidth}"
+        case Bottleneck.EXTRA_PASSES:
+            return f"Extra passes over memory: {_passes(case):.1f}x the bytes the problem needs are moved"
+        case Bottleneck.UNCOALESCED:
+            return f"Uncoalesced access: only {100 * (work.sector_efficiency or 0):.0f} % of the bytes moved are used"
+        case Bottleneck.SPILLS:
+            return f"Registers spill: {work.spill_bytes:.0f} bytes a thread go through memory and back"
+        case Bottleneck.TOO_FEW_PROGRAMS:
+            return _too_few(case)
+        case Bottleneck.OCCUPANCY_REGISTERS | Bottleneck.OCCUPANCY_SHARED | Bottleneck.OCCUPANCY_BLOCKS:
+            held = 100 * (work.occupancy or 0)
+            return f"Low occupancy: {held:.0f} % of the warps an SM can hold, limited by {work.limiter}"
+        case Bottleneck.LATENCY:
+            return f"Latency bound: too little in flight, memory only at {100 * case.dram_use:.0f} % of its bandwidth"
+        case Bottleneck.BARRIER:
+            return f"Warps wait for each other: {100 * work.stall('barrier'):.0f} % of the stalls are at barriers"
+        case Bottleneck.BANK_CONFLICTS:
+            return f"Shared-memory bank conflicts: {100 * (work.conflict_share or 0):.0f} % of its cycles are lost"
+        case Bottleneck.NO_TENSOR_CORES:
+            return "Tensor cores are not used: the matrix product runs on the CUDA cores"
+        case Bottleneck.COMPUTE:
+            return f"Compute bound: the arithmetic units are busy {worst.evidence[0].value:.0f} % of the time"
+        case Bottleneck.LAUNCH:
+            share = 100 * min(1.0, work.launch_us / case.time_us)
+            return f"Launch bound: {share:.0f} % of the time goes into launching {_launches(work.n_launches)}"
+        case _:
+            return "No single bottleneck stands out"
+
+
+def _too_few(case: Case) -> str:
+    programs, sms = int(case.work.programs or 0), case.device.n_sms
+    if programs < sms:
+        return f"Too few programs: {programs} for {sms} SMs"
+    return f"A thin last wave: {programs} programs fill {sms} SMs {case.work.waves or 0:.2f} times"
+
+
+def _passes(case: Case) -> float:
+    asked = (case.work.asked_bytes or 0.0) / case.bytes_needed if case.bytes_needed else 0.0
+    return case.passes if case.passes >= 1.2 else asked
+
+
+def _launches(count: float) -> str:
+    return "one kernel" if count <= 1 else f"{count:.0f} kernels"
+
+
+def _chip(name: str) -> str:
+    """``A100-SXM4-80GB`` and ``NVIDIA H200`` as people say them."""
+    return name.removeprefix("NVIDIA ").split("-")[0].split(" ")[0]

@@ -1,0 +1,193 @@
+"""What one call does and how busy it keeps the chip, as far as it is known: from counters, arithmetic or the model.
+
+Pure. The diagnosis reads nothing else, so that one set of rules serves all three sources; None is not known.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.profile import KernelResources, Profile
+from kbtui.evaluation.modelled.time import ModelledTime
+from kbtui.evaluation.profiling import metrics
+
+_SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call on one shape.
+
+    Attributes:
+        source: ``counters``, ``compiled`` or ``model``.
+        n_launches: kernel launches and PyTorch operations.
+        launch_us: what launching them costs on this device.
+        programs, waves: of the launch that takes longest; waves are programs over those that fit at once.
+        dram_bytes: bytes through device memory.
+        asked_bytes: bytes the threads asked for; moved_bytes: in sectors, before any cache.
+        occupancy, achieved_occupancy: resident warps over the maximum, 0 to 1.
+        limiter: what caps the occupancy.
+        spill_bytes: bytes a thread spills; spill_share: part of the memory traffic that is spilled registers.
+        tensor_cores: whether tensor-core instructions run.
+        compute_share, dram_share: part of the time that arithmetic, or device memory, must take at the least.
+        conflict_share: part of the shared-memory cycles lost to bank conflicts.
+        stalls: (reason, per cent of the cycles between two instructions).
+    """
+
+    source: str
+    n_launches: float
+    launch_us: float
+    programs: float | None = None
+    waves: float | None = None
+    dram_bytes: float | None = None
+    asked_bytes: float | None = None
+    moved_bytes: float | None = None
+    occupancy: float | None = None
+    achieved_occupancy: float | None = None
+    limiter: str | None = None
+    spill_bytes: float = 0.0
+    spill_share: float | None = None
+    tensor_cores: bool | None = None
+    compute_share: float | None = None
+    dram_share: float | None = None
+    latency_share: float | None = None
+    conflict_share: float | None = None
+    stalls: tuple[tuple[str, float], ...] = ()
+
+    def stall(self, reason: str) -> float:
+        """Part of the cycles between two instructions, 0 to 1."""
+        return next((pct / 100.0 for name, pct in self.stalls if name == reason), 0.0)
+
+    @property
+    def sector_efficiency(self) -> float | None:
+        """Bytes asked for over bytes moved, 0 to 1."""
+        if not self.asked_bytes or not self.moved_bytes:
+            return None
+        return min(1.0, self.asked_bytes / self.moved_bytes)
+
+
+def work_compiled(
+    resources: Sequence[KernelResources], device: DeviceSpec, n_launches: float | None, source: str = "compiled"
+) -> Work:
+    """Without counters: grids, occupancy, spills and tensor-core use as compiled."""
+    launches = float(n_launches if n_launches is not None else max(1, len(resources)))
+    launch_us = device.launch_us * launches
+    if not resources:
+        return Work(source, launches, launch_us)
+    heaviest = max(resources, key=lambda r: math.prod(r.grid) * r.num_warps)
+    programs = float(math.prod(heaviest.grid))
+    at_once = device.n_sms * max(1.0, heaviest.occupancy * device.max_warps_per_sm / heaviest.num_warps)
+    return Work(
+        source,
+        launches,
+        launch_us,
+        programs=programs,
+        waves=programs / at_once,
+        occupancy=heaviest.occupancy,
+        limiter=heaviest.limiter,
+        spill_bytes=float(max(r.spill_bytes for r in resources)),
+        tensor_cores=any(r.mma for r in resources),
+    )
+
+
+def work_modelled(modelled: ModelledTime, resources: Sequence[KernelResources], device: DeviceSpec) -> Work:
+    """From the time model, which knows bytes too."""
+    base = work_compiled(resources, device, modelled.n_launches, "model")
+    launches = modelled.launches
+    if not launches:
+        return base
+    longest = max(launches, key=lambda t: t.time_us * t.count)
+    moved = sum(t.moved_bytes * t.count for t in launches)
+    spilled = sum(t.spill_bytes * t.count for t in launches)
+    return Work(
+        "model",
+        modelled.n_launches,
+        modelled.launch_us,
+        programs=float(longest.programs),
+        waves=longest.waves,
+        dram_bytes=sum(t.dram_bytes * t.count for t in launches),
+        asked_bytes=sum(t.asked_bytes * t.count for t in launches),
+        moved_bytes=moved,
+        occupancy=base.occupancy,
+        limiter=base.limiter,
+        spill_bytes=base.spill_bytes,
+        spill_share=spilled / (spilled + moved) if spilled else 0.0,
+        tensor_cores=base.tensor_cores,
+        compute_share=_share(sum(t.compute_us * t.count for t in launches), modelled.time_us),
+        dram_share=_share(sum(t.dram_us * t.count for t in launches), modelled.time_us),
+        latency_share=_share(sum(t.latency_us * t.count for t in launches), modelled.time_us),
+    )
+
+
+def work_measured(
+    profile: Profile, resources: Sequence[KernelResources], device: DeviceSpec, n_launches: float | None
+) -> Work:
+    """From counters; what they lack comes from the compiled kernel."""
+    base = work_compiled(resources, device, n_launches or len(profile.kernels) or None, "counters")
+    m = profile.metric
+    spilled = _sum(m(metrics.LOCAL_LOAD_SECTORS), m(metrics.LOCAL_STORE_SECTORS)) or 0.0
+    moved = _sum(m(metrics.GLOBAL_LOAD_SECTORS), m(metrics.GLOBAL_STORE_SECTORS))
+    efficiency = _efficiency(profile)
+    conflicts, wavefronts = m(metrics.BANK_CONFLICTS), m(metrics.SHARED_WAVEFRONTS)
+    tensor = m(metrics.TENSOR_INSTRUCTIONS)
+    return Work(
+        "counters",
+        base.n_launches,
+        base.launch_us,
+        programs=_or(m(metrics.GRID), base.programs),
+        waves=_or(m(metrics.WAVES), base.waves),
+        dram_bytes=_sum(m(metrics.DRAM_READ), m(metrics.DRAM_WRITE)),
+        asked_bytes=moved * _SECTOR_BYTES * efficiency if moved and efficiency else None,
+        moved_bytes=moved * _SECTOR_BYTES if moved else None,
+        occupancy=_or(_fraction(m(metrics.THEORETICAL_OCCUPANCY)), base.occupancy),
+        achieved_occupancy=_fraction(m(metrics.ACHIEVED_OCCUPANCY)),
+        limiter=_limiter(profile) or base.limiter,
+        spill_bytes=base.spill_bytes,
+        spill_share=spilled / (spilled + moved) if moved else None,
+        tensor_cores=base.tensor_cores if tensor is None else tensor > 0 or bool(base.tensor_cores),
+        compute_share=_fraction(m(metrics.SM_PCT)),
+        dram_share=_fraction(m(metrics.DRAM_PCT)),
+        conflict_share=conflicts / wavefronts if conflicts is not None and wavefronts else None,
+        stalls=profile.stalls,
+    )
+
+
+def _efficiency(profile: Profile) -> float | None:
+    """Bytes used of the bytes in the sectors moved, loads and stores weighted by their sectors."""
+    pairs = [
+        (profile.metric(metrics.LOAD_EFFICIENCY), profile.metric(metrics.GLOBAL_LOAD_SECTORS)),
+        (profile.metric(metrics.STORE_EFFICIENCY), profile.metric(metrics.GLOBAL_STORE_SECTORS)),
+    ]
+    known = [(e / 100.0, s) for e, s in pairs if e and s]
+    total = sum(s for _, s in known)
+    return min(1.0, sum(e * s for e, s in known) / total) if total else None
+
+
+def _limiter(profile: Profile) -> str | None:
+    """The smallest of the four block limits; ncu gives each in blocks on one SM."""
+    limits = {
+        "registers": profile.metric(metrics.LIMIT_REGISTERS),
+        "shared memory": profile.metric(metrics.LIMIT_SHARED),
+        "warps": profile.metric(metrics.LIMIT_WARPS),
+        "blocks": profile.metric(metrics.LIMIT_BLOCKS),
+    }
+    known = {name: value for name, value in limits.items() if value}
+    return min(known, key=lambda name: known[name]) if known else None
+
+
+def _sum(*values: float | None) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def _fraction(pct: float | None) -> float | None:
+    return None if pct is None else min(1.0, max(0.0, pct / 100.0))
+
+
+def _or(value: float | None, other: float | None) -> float | None:
+    return other if value is None else value
+
+
+def _share(part_us: float, time_us: float) -> float:
+    return min(1.0, part_us / time_us) if time_us > 0 else 0.0
