@@ -64,10 +64,10 @@ class RefereeClient:
         return int(answer.value), answer.payload or b""
 
     def prepare(self, shape: Shape, distribution: str, seeds: Sequence[int]) -> dict[str, Any]:
-        """Inputs in place, mailbox poisoned; returns the layout as a candidate binds it."""
+        """Inputs in place, mailbox poisoned; returns what a candidate binds."""
         answer = self._call("prepare", shape=self._shape(shape), distribution=distribution, seeds=list(seeds))
-        layout: dict[str, Any] = answer.value
-        return layout
+        prepared: dict[str, Any] = answer.value
+        return prepared
 
     def refill(self, seeds: Sequence[int]) -> None:
         self._call("refill", seeds=list(seeds))
@@ -119,11 +119,13 @@ class CandidateClient:
     def map_arena(self, n_bytes: int, handle: bytes) -> None:
         self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
 
-    def load(self, source: str) -> None:
-        self.worker.call("load", timeout_s=self.load_timeout_s, payload=source.encode())
+    def load(self, source: str, cache: str = "") -> None:
+        """``cache``: directory in which its kernels lie compiled, empty under the interpreter."""
+        self.worker.call("load", timeout_s=self.load_timeout_s, payload=source.encode(), cache=cache)
 
-    def bind(self, layout: dict[str, Any]) -> None:
-        self.worker.call("bind", timeout_s=self.load_timeout_s, layout=layout)
+    def bind(self, prepared: dict[str, Any]) -> None:
+        """Take what ``RefereeClient.prepare`` returned."""
+        self.worker.call("bind", timeout_s=self.load_timeout_s, **prepared)
 
     def check(self, copy: int, guard: bool, allowed: Sequence[str]) -> dict[str, Any]:
         found = self.worker.call("check", timeout_s=self.timeout_s, copy=copy, guard=guard, allowed=list(allowed))

@@ -15,6 +15,7 @@ _BY_TYPE = {
     "PTXASError": Reason.COMPILE_ERROR,
     "AcceleratorError": Reason.CRASHED,
     "SyntaxError": Reason.SYNTAX,
+    "NoEntryPoint": Reason.NO_ENTRY_POINT,
     "PermissionError": Reason.SANDBOX_VIOLATION,
 }
 _CRASH_TEXTS = ("CUDA error", "illegal memory access", "misaligned address", "an illegal instruction")

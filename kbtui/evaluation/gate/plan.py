@@ -86,13 +86,11 @@ def _screen(spec: ProblemSpec) -> list[Check]:
 
 def _screen_interpreted(spec: ProblemSpec) -> list[Check]:
     """Each shape and each distribution once, one shape twice: the interpreter takes up to 2 s a call."""
-    proxies = _by_size(spec.shapes_of(ShapeRole.PROXY))
+    proxies = _by_size(spec.shapes_of(ShapeRole.PROXY)) or _by_size(spec.shapes_of(ShapeRole.TUNE))[:1]
     shapes = [*_typical_hidden(_hidden(spec, interpreted=True)), *proxies[:2]]
-    if not shapes:
-        return []
     names = spec.distributions[:N_SCREEN_DISTRIBUTIONS]
     checks = [Check(CheckKind.VALUES, s, names[i % len(names)], 0) for i, s in enumerate(shapes)]
-    probe = proxies[0] if proxies else shapes[0]
+    probe = proxies[0]
     extra = [n for n in names if n not in {c.distribution for c in checks}] or [names[0]]
     checks += [Check(CheckKind.VALUES, probe, name, 0) for name in extra]
     return [*checks, Check(CheckKind.NO_OP, probe, names[0], 0)]

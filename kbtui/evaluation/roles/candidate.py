@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kbtui.evaluation import candidate_module
+from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.roles import launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
 from kbtui.evaluation.roles.guard import Watch, global_flags, unwatched
@@ -45,6 +46,8 @@ class Candidate:
         torch.set_grad_enabled(False)
         self._arena: Arena | None = CpuArena(fds[0]) if fds else None
         self._function: Callable[..., Any] | None = None
+        self._source = ""
+        self._context: dict[str, Any] | None = None
         self._layout: Layout | None = None
         self._copies: list[list[Any]] = []
         self._bench: Any = None
@@ -55,12 +58,26 @@ class Candidate:
         """Open the referee's device memory."""
         self._arena = CudaArena.open(payload, n_bytes)
 
-    def load(self, payload: bytes) -> None:
-        """Import the candidate's source; raises what it raises."""
-        self._function = candidate_module.load(payload.decode())
+    def load(self, payload: bytes, cache: str = "") -> None:
+        """Import the candidate's source; raises what it raises. ``cache``: where its compiled kernels lie.
 
-    def bind(self, layout: dict[str, Any]) -> None:
-        """The inputs of one shape; replaces the last ones."""
+        A ModelNew is built when its first inputs are bound, for it depends on them.
+        """
+        if cache:
+            os.environ["TRITON_CACHE_DIR"] = cache
+        self._source, self._context = payload.decode(), None
+        if candidate_module.ENTRY_POINT in self._source:
+            self.use(candidate_module.load(self._source))
+
+    def use(self, function: Callable[..., Any]) -> None:
+        """Run this function from now on (the baseline's way in)."""
+        self._function = function
+
+    def bind(self, layout: dict[str, Any], context: dict[str, Any] | None = None) -> None:
+        """The inputs of one shape; replaces the last ones. ``context``: how the reference's Model was built."""
+        if self._function is None or (context != self._context and candidate_module.ENTRY_POINT not in self._source):
+            self.use(candidate_module.load(self._source, context_from_plain(context)))
+        self._context = context
         self._layout = layout_from_plain(layout)
         self._copies = [[argument_at(self._mapped, a) for a in copy] for copy in self._layout.copies]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kbtui.domain.codec import from_plain
+from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.problem import Problem
 from kbtui.evaluation.process import Attached
 from kbtui.evaluation.reference import LoadedReference, load_reference
@@ -68,7 +68,7 @@ class Referee:
         outputs, _ = place(self._output_sizes(seeds[0]), end)
         self._layout = Layout(tuple(copies), outputs)
         self.clear()
-        return self._layout.to_plain()
+        return {"layout": self._layout.to_plain(), "context": to_plain(self._loaded.context_of(_dims(shape)))}
 
     def refill(self, seeds: list[int]) -> None:
         """New values at the same addresses, and a poisoned mailbox."""

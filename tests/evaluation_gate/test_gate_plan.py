@@ -1,0 +1,67 @@
+import pytest
+
+from kbtui.domain.problem import ProblemSpec, Shape, ShapeRole, Tolerance
+from kbtui.domain.verdict import Proof
+from kbtui.evaluation.gate.plan import CheckKind, plan, stages_to_run
+
+SHAPES = (
+    Shape("4096x16384", (("rows", 4096), ("cols", 16384))),
+    Shape("16x16384", (("rows", 16), ("cols", 16384)), from_rung=2),
+    Shape("1x1", (("rows", 1), ("cols", 1)), ShapeRole.HIDDEN),
+    Shape("7x1021", (("rows", 7), ("cols", 1021)), ShapeRole.HIDDEN),
+    Shape("129x127", (("rows", 129), ("cols", 127)), ShapeRole.HIDDEN),
+    Shape("257x16383", (("rows", 257), ("cols", 16383)), ShapeRole.HIDDEN),
+    Shape("4x256", (("rows", 4), ("cols", 256)), ShapeRole.PROXY),
+)
+SPEC = ProblemSpec(
+    "softmax", "", "float32", None, SHAPES, ("normal", "wide", "offset", "tiny"), "rows", "rows", Tolerance(1e-6)
+)
+
+
+@pytest.mark.parametrize(
+    ("passed", "asked", "expected"), [(-1, 1, (1,)), (1, 4, (2, 4)), (2, 2, ()), (0, 2, (1, 2)), (-1, 0, ())]
+)
+def test_only_stages_not_yet_passed_run(passed: int, asked: int, expected: tuple[int, ...]) -> None:
+    assert stages_to_run(passed, asked) == expected
+
+
+def test_the_screen_on_a_gpu_has_its_shape_two_hidden_ones_three_distributions_and_a_no_op_replay() -> None:
+    checks = plan(SPEC, 1, 0, Proof.GPU)
+    by_shape = {c.shape.name for c in checks}
+    assert "4096x16384" in by_shape
+    assert len(by_shape) == 3
+    for name in by_shape:
+        assert {c.distribution for c in checks if c.shape.name == name} == {"normal", "wide", "offset"}
+    assert CheckKind.NO_OP in {c.kind for c in checks}
+    assert CheckKind.REPEAT in {c.kind for c in checks}
+
+
+def test_a_shape_comes_back_with_other_values_so_a_cached_answer_shows() -> None:
+    for proof in (Proof.GPU, Proof.INTERPRETER):
+        values = [c for c in plan(SPEC, 1, 0, proof) if c.kind is CheckKind.VALUES]
+        names = [c.shape.name for c in values]
+        assert len(names) > len(set(names))
+        assert len({c.seed for c in values}) == len(values)
+
+
+def test_the_interpreter_gets_proxies_and_small_hidden_shapes_only() -> None:
+    for stage in (1, 2, 4):
+        names = {c.shape.name for c in plan(SPEC, stage, 0, Proof.INTERPRETER)}
+        assert names
+        assert names <= {"4x256", "1x1"}
+
+
+def test_the_confirmation_on_a_gpu_runs_all_hidden_shapes_under_all_distributions() -> None:
+    checks = plan(SPEC, 4, 0, Proof.GPU)
+    assert len(checks) == 4 * 4
+
+
+def test_another_seed_gives_other_inputs() -> None:
+    assert {c.seed for c in plan(SPEC, 1, 1, Proof.GPU)}.isdisjoint({c.seed for c in plan(SPEC, 1, 2, Proof.GPU)})
+
+
+def test_a_problem_without_proxies_is_still_checked_under_the_interpreter() -> None:
+    from dataclasses import replace
+
+    bare = replace(SPEC, shapes=SHAPES[:2])
+    assert [c.shape.name for c in plan(bare, 1, 0, Proof.INTERPRETER) if c.kind is CheckKind.VALUES]
