@@ -16,8 +16,9 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE = 1 << 4 | 1 << 5
-_MAKE = 1 << 7 | 1 << 8 | 1 << 9 | 1 << 12
-_MAKE_DEVICES = 1 << 6 | 1 << 10 | 1 << 11
+_MAKE = 1 << 7 | 1 << 8
+# Devices, sockets, pipes and symbolic links: a link would lead whoever cleans up out of the scratch directory.
+_MAKE_OTHERS = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _READ = _READ_FILE | _READ_DIR
 _WRITE = _WRITE_FILE | _REMOVE | _MAKE | _REFER | _TRUNCATE | _IOCTL_DEV
@@ -54,7 +55,7 @@ def restrict(*, read: Iterable[Path], write: Iterable[Path], execute: Iterable[P
 
 
 def _handled(version: int) -> int:
-    access = _EXECUTE | _WRITE_FILE | _READ | _REMOVE | _MAKE | _MAKE_DEVICES
+    access = _EXECUTE | _WRITE_FILE | _READ | _REMOVE | _MAKE | _MAKE_OTHERS
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         access |= right if version >= since else 0
     return access

@@ -1,0 +1,206 @@
+"""Effects: compiles candidates in confined children, several at a time; a source is compiled once."""
+
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from kbtui.domain.candidate import source_sha
+from kbtui.domain.codec import from_plain, to_plain
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified
+from kbtui.errors import EngineError, UsageError
+from kbtui.evaluation.compile.report import CompileReport
+from kbtui.evaluation.compile.specs import Argument, ShapeInputs, inputs_from_plain, inputs_to_plain
+from kbtui.evaluation.compile.tools import toolchain
+from kbtui.evaluation.process import (
+    SandboxPolicy,
+    WorkerDied,
+    WorkerError,
+    WorkerFailure,
+    WorkerTimeout,
+    Zygote,
+    cpu_policy,
+)
+
+_ROLE = "kbtui.evaluation.compile.role"
+_INPUTS_ROLE = "kbtui.evaluation.compile.inputs"
+_STAGE = 0
+_DESCRIBE_TIMEOUT_S = 120.0
+#: Written by Triton on the way and not read by a launch.
+_INTERMEDIATE = (".ttir", ".ttgir", ".llir", ".source")
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemInputs:
+    """Arguments of a call on every shape of a problem by its name, and what a ModelNew needs there (plain)."""
+
+    arguments: Mapping[str, tuple[Argument, ...]]
+    contexts: Mapping[str, dict[str, Any]]
+
+
+def describe_inputs(zygote: Zygote, problem: Problem) -> ProblemInputs:
+    """Ask the problem's own ``make_inputs`` in a trusted child. Raises UsageError where the reference fails."""
+    with zygote.spawn(_INPUTS_ROLE, sandbox=None) as worker:
+        try:
+            reply = worker.call("describe", timeout_s=_DESCRIBE_TIMEOUT_S, problem=to_plain(problem))
+        except WorkerError as error:
+            raise UsageError(
+                f"the reference of {problem.spec.name} raised {error.type}: {error.message}", "mend reference.py"
+            ) from error
+        except WorkerFailure as error:
+            raise UsageError(f"the reference of {problem.spec.name} failed: {error}", "run it by itself") from error
+    described = [inputs_from_plain(plain) for plain in reply.value["inputs"]]
+    return ProblemInputs({i.shape: i.arguments for i in described}, reply.value["contexts"])
+
+
+class Compiler:
+    """Compiles candidates for one device and problem.
+
+    ``inputs`` as from ``describe_inputs``, or arguments by shape name. ``cache_dir`` gets one directory a candidate.
+    ``launchers``: also build the C code a real launch needs (on a machine with the driver).
+    """
+
+    def __init__(
+        self,
+        zygote: Zygote,
+        device: DeviceSpec,
+        problem: Problem,
+        input_specs: ProblemInputs | Mapping[str, tuple[Argument, ...]],
+        cache_dir: Path,
+        workers: int,
+        *,
+        launchers: bool = False,
+        timeout_s: float = 60.0,
+        memory_bytes: int = 8 << 30,
+    ) -> None:
+        self._zygote, self._device, self._problem = zygote, device, problem
+        self._inputs = input_specs if isinstance(input_specs, ProblemInputs) else ProblemInputs(input_specs, {})
+        self._cache_dir = cache_dir.resolve()
+        self._launchers, self._timeout_s, self._memory_bytes = launchers, timeout_s, memory_bytes
+        self._lock = threading.Lock()
+        self._running: Counter[str] = Counter()
+        self._futures: dict[tuple[str, tuple[str, ...]], Future[CompileReport]] = {}
+        self._threads = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="compile")
+        self._closed = False
+
+    def submit(self, source: str, shapes: tuple[str, ...] | None = None) -> "Future[CompileReport]":
+        """Compile what the candidate launches on these shapes (default: all that are timed). Never blocks.
+
+        The same source and shapes give the same future. The report's verdict is never raised.
+        """
+        names = self.timed_shapes if shapes is None else shapes
+        key = (source_sha(source), names)
+        with self._lock:
+            if key not in self._futures:
+                self._futures[key] = self._threads.submit(self._compile, source, names)
+            return self._futures[key]
+
+    @property
+    def timed_shapes(self) -> tuple[str, ...]:
+        return tuple(s.name for s in self._problem.spec.shapes_of(ShapeRole.TUNE))
+
+    def cache_of(self, source: str) -> Path:
+        """TRITON_CACHE_DIR for this candidate: only its own compile children ever write there."""
+        return self._cache_dir / source_sha(source)[:24]
+
+    def forget(self, source: str) -> None:
+        """Drop a finished candidate's report and its compiled kernels."""
+        with self._lock:
+            for key in [k for k, f in self._futures.items() if k[0] == source_sha(source) and f.done()]:
+                del self._futures[key]
+        shutil.rmtree(self.cache_of(source), ignore_errors=True)
+
+    def close(self) -> None:
+        """Drop what waits, let what runs end. Idempotent."""
+        self._closed = True
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _compile(self, source: str, names: tuple[str, ...]) -> CompileReport:
+        cache = self.cache_of(source)
+        cache.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            self._running[str(cache)] += 1
+        try:
+            report = self._in_child(source, names, cache)
+        except WorkerFailure as failure:
+            return CompileReport(_verdict_of(failure), (), 0.0)
+        except EngineError as error:
+            return CompileReport(unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(error)), (), 0.0)
+        finally:
+            self._tidy(cache)
+        return replace(report, cache=str(cache)) if report.verdict.ok else report
+
+    def _tidy(self, cache: Path) -> None:
+        with self._lock:
+            self._running[str(cache)] -= 1
+            # A child that compiles the same source for other shapes still reads what it has just written.
+            if self._running[str(cache)] == 0:
+                del self._running[str(cache)]
+                _drop_intermediate(cache)
+
+    def _in_child(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
+        with self._zygote.spawn(_ROLE, sandbox=self._policy(cache)) as worker:
+            reply = worker.call(
+                "compile",
+                timeout_s=self._timeout_s,
+                payload=source.encode(),
+                device=to_plain(self._device),
+                inputs=[inputs_to_plain(ShapeInputs(name, self._inputs.arguments[name])) for name in names],
+                context=self._inputs.contexts.get(names[0]) if names else None,
+                with_launchers=self._launchers,
+            )
+        try:
+            report: CompileReport = from_plain(CompileReport, reply.value)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            detail = f"its compile child answered nonsense ({error})"
+            return CompileReport(rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, detail), (), 0.0)
+        return report
+
+    def _policy(self, cache: Path) -> SandboxPolicy:
+        tools = toolchain()
+        return cpu_policy(
+            read=tools.read,
+            write=(cache,),
+            exec=tools.programs,
+            memory_bytes=self._memory_bytes,
+            cpu_s=int(self._timeout_s * 4),
+            env=(("TRITON_CACHE_DIR", str(cache)),),
+        )
+
+
+def _verdict_of(failure: WorkerFailure) -> Verdict:
+    match failure:
+        case WorkerTimeout():
+            detail = (
+                f"importing and compiling it took over {failure.timeout_s:g} s; use smaller tiles or less unrolling"
+            )
+            return rejected(Reason.TIMED_OUT, _STAGE, Proof.NONE, detail)
+        case WorkerDied() if "memory" in failure.why:
+            return rejected(Reason.OUT_OF_MEMORY, _STAGE, Proof.NONE, f"its compilation was {failure.why}")
+        case WorkerDied():
+            return rejected(Reason.CRASHED, _STAGE, Proof.NONE, f"importing and compiling it: {failure}")
+        case WorkerError():
+            return unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, f"the compile child raised {failure}")
+        case _:
+            return unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(failure))
+
+
+def _drop_intermediate(cache: Path) -> None:
+    # os.walk does not follow links: what lies here was written by a candidate's code.
+    for folder, _, names in os.walk(cache):
+        for name in names:
+            if name.endswith(_INTERMEDIATE):
+                Path(folder, name).unlink(missing_ok=True)
