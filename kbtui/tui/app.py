@@ -1,0 +1,231 @@
+"""The viewer as an application: polls the feed, keeps the moment, hands it to the screen in front."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.app import App, SuspendNotSupported, SystemCommand
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from kbtui.errors import UsageError
+from kbtui.tui.copying import copy
+from kbtui.tui.editor import edit
+from kbtui.tui.feed import Asked, Beat, Failure, Feed, Listing, News, Stored, Text
+from kbtui.tui.glyphs import ASCII, UNICODE, Glyphs
+from kbtui.tui.keys import KEYS, bindings
+from kbtui.tui.leaving import ViewerExit, leave
+from kbtui.tui.moment import Delta, Moment
+from kbtui.tui.screens.dashboard import Dashboard
+from kbtui.tui.screens.detail import Detail
+from kbtui.tui.screens.runs import Runs
+from kbtui.tui.source import RunSource
+from kbtui.tui.theme import DARK, LIGHT, default_theme
+
+S = TypeVar("S", Dashboard, Detail, Runs)
+
+#: A sentence the viewer says stays this long, in seconds.
+_SAID_FOR_S = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerOptions:
+    """How the viewer behaves.
+
+    Attributes:
+        refresh_hz: how often the store is looked at; the screen is redrawn only where something changed.
+        ascii_only: draw with ASCII alone.
+        readonly: refuse every command.
+        theme: a theme's name; None chooses by the terminal.
+        copy_folder: where ``y`` writes sources.
+        resume: starts the engine on a run again and says in one line how it went; None where that is not possible.
+        keymap: key ids to other keys.
+    """
+
+    refresh_hz: float = 4.0
+    ascii_only: bool = False
+    readonly: bool = False
+    theme: str | None = None
+    copy_folder: Path = field(default_factory=lambda: Path(tempfile.gettempdir()) / "kbtui-copied")
+    resume: Callable[[str], str] | None = None
+    keymap: tuple[tuple[str, str], ...] = ()
+
+
+class Arrived(Message):
+    """The feed's thread has read something."""
+
+    def __init__(self, news: News) -> None:
+        super().__init__()
+        self.news = news
+
+
+class Viewer(App[ViewerExit]):
+    """``moment`` is the run on the screen, None on the list of runs."""
+
+    TITLE = "kbtui"
+    CSS_PATH = "viewer.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("palette", "leave")]
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        source: RunSource,
+        run: str | None,
+        options: ViewerOptions | None = None,
+        executor: Executor | None = None,
+        editor: Callable[[str, str], str | None] | None = None,
+    ) -> None:
+        no_color = "NO_COLOR" in os.environ
+        super().__init__()
+        self.options = options or ViewerOptions()
+        self.glyphs: Glyphs = ASCII if self.options.ascii_only else UNICODE
+        self.feed = Feed(source, executor or ThreadPoolExecutor(1, "kbtui-feed"), self._tell)
+        self.moment: Moment | None = Moment(run) if run else None
+        self.frozen = False
+        self.said = ""
+        self._said_timer = 0
+        self._editor = editor
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        environment = (os.environ.get("TERM", ""), os.environ.get("COLORTERM", ""))
+        self.theme = self.options.theme or default_theme(*environment, no_color)
+        if self.options.ascii_only:
+            self.animation_level = "none"
+        if self.options.keymap:
+            self.set_keymap(dict(self.options.keymap))
+
+    def on_mount(self) -> None:
+        self.push_screen(Dashboard(self.glyphs) if self.moment is not None else Runs(self.glyphs))
+        self.set_interval(1 / self.options.refresh_hz, self.tick)
+        self.call_after_refresh(self.tick)
+
+    def on_unmount(self) -> None:
+        self.feed.close()
+
+    def tick(self) -> None:
+        """Look at the store, unless the screen is held still."""
+        if self.frozen:
+            return
+        if self.moment is not None:
+            self.feed.poll(self.moment.run)
+        else:
+            self.feed.list_runs()
+
+    def _tell(self, news: News) -> None:
+        self.post_message(Arrived(news))
+
+    def on_arrived(self, message: Arrived) -> None:
+        """Take in what was read; only this thread changes the moment."""
+        match message.news:
+            case Delta() as delta if self.moment is not None and delta.run == self.moment.run:
+                self.moment.apply(delta)
+                self._redraw()
+            case Beat(run=run, engine=engine) if self.moment is not None and run == self.moment.run:
+                self.moment.engine = engine
+                self._redraw(beat=True)
+            case Listing(rows=rows, engine=engine):
+                for screen in self._stack(Runs):
+                    screen.show(rows, engine)
+            case Text(key=key, text=text):
+                for dashboard in self._stack(Dashboard):
+                    dashboard.text_arrived(key, text)
+                for detail in self._stack(Detail):
+                    detail.text_arrived(key, text)
+            case Stored(candidate=candidate, refs=refs):
+                for detail in self._stack(Detail):
+                    detail.refs_arrived(candidate, refs)
+            case Failure(what=what):
+                self.say(what)
+            case Asked():
+                self.tick()
+
+    def _stack(self, kind: type[S]) -> list[S]:
+        return [s for s in self.screen_stack if isinstance(s, kind)]
+
+    def _redraw(self, beat: bool = False) -> None:
+        for dashboard in self._stack(Dashboard):
+            dashboard.show(beat)
+        if not beat:
+            for detail in self._stack(Detail):
+                detail.show()
+
+    def say(self, words: str) -> None:
+        """Answer a key on the status line, for a few seconds."""
+        self.said = words
+        self._said_timer += 1
+        mine = self._said_timer
+        self.set_timer(_SAID_FOR_S, lambda: self._unsay(mine))
+        self._show_said()
+
+    def _unsay(self, number: int) -> None:
+        if number == self._said_timer:
+            self.said = ""
+            self._show_said()
+
+    def _show_said(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, (Dashboard, Runs, Detail)):
+                screen.show_status()
+
+    def open_run(self, run: str) -> None:
+        self.moment = Moment(run)
+        self.frozen = False
+        self.switch_screen(Dashboard(self.glyphs))
+        self.call_after_refresh(self.tick)
+
+    def list_runs(self) -> None:
+        self.moment = None
+        self.frozen = False
+        self.switch_screen(Runs(self.glyphs))
+        self.call_after_refresh(self.tick)
+
+    def resume_engine(self) -> None:
+        """Start the engine on this run again, or say why that makes no sense."""
+        moment, resume = self.moment, self.options.resume
+        if moment is None or not moment.known:
+            return self.say("the run has no events yet; wait for the engine's first")
+        if moment.engine_here and moment.state.ended is None:
+            paused = "; it is paused, p resumes" if moment.state.paused else ""
+            return self.say(f"the engine is alive and works on this run{paused}")
+        if self.options.readonly or resume is None:
+            return self.say(f"not from here; in a shell: kbtui resume {moment.run}")
+        self.say(f"starting the engine on {moment.run} again")
+        self.feed.work(lambda: resume(moment.run))
+        return None
+
+    def edit(self, text: str, name: str) -> str | None:
+        """Hand the terminal to the user's editor. Raises UsageError where this terminal cannot be handed over."""
+        if self._editor is not None:
+            return self._editor(text, name)
+        try:
+            with self.suspend():
+                return edit(text, name)
+        except SuspendNotSupported:
+            raise UsageError("this terminal cannot be handed to an editor", "use `kbtui submit FILE`") from None
+
+    def copy_source(self, candidate: str, text: str) -> None:
+        self.say(copy(text, self.options.copy_folder / f"{candidate}.py", self.copy_to_clipboard))
+
+    def action_leave(self) -> None:
+        self.exit(leave(self.moment))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: every key of the table by name, and Textual's themes."""
+        for command in super().get_system_commands(screen):
+            if command.title in ("Theme", "Screenshot"):
+                yield command
+        here = isinstance(screen, Dashboard)
+        for key in KEYS:
+            if here or key.action.startswith("app."):
+                title = f"{key.label or key.id.replace('_', ' ')}".capitalize()
+                yield SystemCommand(title, f"{key.help} ({key.shown})", lambda a=key.action: self.call_later(self.run_action, a, screen))
+
+    def on_resize(self, event: events.Resize) -> None:
+        for screen in self.screen_stack:
+            screen.set_class(event.size.width < 60 or event.size.height < 16, "too-small")

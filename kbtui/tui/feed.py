@@ -1,0 +1,161 @@
+"""Effects: reads the store on one thread of its own; what it read is handed on as values."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+
+from kbtui.domain.candidate import ArtifactRef
+from kbtui.domain.event import CommandKind
+from kbtui.errors import KbtuiError
+from kbtui.tui.moment import Delta
+from kbtui.tui.source import EngineStatus, RunRow, RunSource
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Nothing new in the store; only the heartbeat's age."""
+
+    run: str
+    engine: EngineStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The workspace's runs and the engine that works on one of them, if any."""
+
+    rows: tuple[RunRow, ...]
+    engine: EngineStatus | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A read or a command that did not work, in one line."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A source (``key`` is its commit) or an artifact (``key`` is its SHA-256) that was asked for."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A command was inserted."""
+
+    run: str
+    kind: CommandKind
+    argument: str
+    command_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored beside a candidate's events."""
+
+    candidate: str
+    refs: tuple[ArtifactRef, ...]
+
+
+News = Delta | Beat | Listing | Failure | Text | Asked | Stored
+
+
+class Feed:
+    """Hands jobs to one thread (so a source need not be thread-safe) and gives each result to ``tell``.
+
+    ``tell`` is called on that thread and must only post a message.
+    """
+
+    def __init__(self, source: RunSource, executor: Executor, tell: Callable[[News], None]) -> None:
+        self._source, self._executor, self._tell = source, executor, tell
+        self._texts: dict[str, str] = {}
+        self._last: Delta | None = None
+        self._in_flight: Future[None] | None = None
+
+    def poll(self, run: str) -> None:
+        """Read what is new of a run, unless a read is still under way."""
+        if self._in_flight is None or self._in_flight.done():
+            self._in_flight = self._submit(lambda: self._read(run))
+
+    def list_runs(self) -> None:
+        if self._in_flight is None or self._in_flight.done():
+            self._in_flight = self._submit(self._list)
+
+    def text(self, key: str, artifact: bool = False) -> str | None:
+        """The text if it was read before; else None, and it will be told when it is there."""
+        if key in self._texts:
+            return self._texts[key]
+        self._submit(lambda: self._load(key, artifact))
+        return None
+
+    def stored(self, run: str, candidate: str) -> None:
+        """Ask what is stored beside a candidate's events."""
+        self._submit(lambda: self._tell(Stored(candidate, tuple(self._source.artifacts(run, candidate)))))
+
+    def ask(self, run: str, kind: CommandKind, argument: str = "", note: str = "", parent: str | None = None) -> None:
+        """Insert a command."""
+        self._submit(lambda: self._insert(run, kind, argument, note, parent))
+
+    def work(self, job: Callable[[], str | None]) -> None:
+        """Run something slow of the caller's on the feed's thread; what it returns is told as a Failure."""
+
+        def told() -> None:
+            said = job()
+            if said:
+                self._tell(Failure(said))
+
+        self._submit(told)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self, job: Callable[[], None]) -> Future[None]:
+        return self._executor.submit(self._guarded, job)
+
+    def _guarded(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except KbtuiError as error:
+            self._tell(Failure(str(error)))
+        except Exception as error:  # the thread's boundary: a store that cannot be read is said, not fatal
+            self._tell(Failure(f"the store could not be read ({type(error).__name__}: {error}); trying again"))
+
+    def _read(self, run: str) -> None:
+        last = self._last if self._last is not None and self._last.run == run else None
+        version = self._source.data_version()
+        engine = self._source.engine()
+        if last is not None and last.version == version:
+            self._tell(Beat(run, engine))
+            return
+        after_seq = last.envelopes[-1].seq if last is not None and last.envelopes else -1
+        envelopes = tuple(self._source.envelopes(run, after_seq))
+        after_id = last.samples_to if last is not None else 0
+        samples = tuple(self._source.live_samples(run, after_id))
+        delta = Delta(
+            run=run,
+            envelopes=envelopes,
+            engine=engine,
+            samples=tuple(s for _, s in samples),
+            samples_to=samples[-1][0] if samples else after_id,
+            commands=tuple(self._source.commands(run)),
+            version=version,
+        )
+        kept = envelopes[-1:] or (last.envelopes if last is not None else ())
+        self._last = replace(delta, envelopes=kept)
+        self._tell(delta)
+
+    def _list(self) -> None:
+        self._tell(Listing(tuple(self._source.runs()), self._source.engine()))
+
+    def _load(self, key: str, artifact: bool) -> None:
+        if key not in self._texts:
+            text = self._source.artifact(key).decode("utf-8", "replace") if artifact else self._source.source(key)
+            self._texts[key] = text
+        self._tell(Text(key, self._texts[key]))
+
+    def _insert(self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None) -> None:
+        command_id = self._source.insert_command(run, kind, argument, note, parent)
+        self._tell(Asked(run, kind, argument, command_id))

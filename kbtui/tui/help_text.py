@@ -1,0 +1,73 @@
+"""What each pane is for, and what its signs mean: the text of the help."""
+
+from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.keys import KEYS, LIST_KEYS, Group
+from kbtui.tui.text import Line, Role, line, wrap
+
+PANES: dict[str, tuple[str, str]] = {
+    "rungs": (
+        "Rungs",
+        "The ladder of fidelities. Each column is a rung: its part of what was spent, who waits or runs there, how "
+        "many it has seen, pruned, rejected. Below are the candidates: what runs first, then what waits, then the "
+        "latest to finish. The last lines say why the one under the cursor was promoted or pruned. The bottleneck "
+        "and the diff follow the cursor; the cursor follows what runs until you move it (g follows again).",
+    ),
+    "live": (
+        "Live benchmarks",
+        "The running candidate beside the one it has to beat, in interleaved pairs, so both see the same clocks. The "
+        "ratio is above 1 when the candidate is faster; its 95 % interval must clear 1 before that counts. The curve "
+        "is the best so far on the measuring rungs; a star is a champion confirmed in fresh processes.",
+    ),
+    "bottleneck": (
+        "Bottleneck",
+        "What bounds the kernel under the cursor, in one sentence, with the numbers behind it. Bound is how much of "
+        "the problem's own limit it reaches. If it was not profiled, the kernel it was made from is shown. The hints "
+        "say what was tried on it and what became of each.",
+    ),
+    "diff": (
+        "Diff",
+        "What the candidate under the cursor changed. - removed, + added, ~ changed with the changed words "
+        "underlined. d compares with the parent, the champion, the first kernel or the marked candidate.",
+    ),
+    "history": (
+        "History",
+        "Every candidate of the run. Score is its speedup over the run's first kernel on the highest rung that timed "
+        "it. o changes the order, / filters, enter opens.",
+    ),
+    "log": ("Log", "Every event, newest first, in the words of the ledger: git log --first-parent runs/RUN."),
+    "runs": ("Runs", "The searches of this workspace, newest first. Enter opens one."),
+    "detail": ("Candidate", "All that is known of one candidate: origin, gate, times, source, prompt and reply."),
+}
+
+
+def help_lines(pane: str, width: int, g: Glyphs) -> list[Line]:
+    """Help for a pane: what it shows, the signs, every key."""
+    name, about = PANES.get(pane, PANES["rungs"])
+    out: list[Line] = [((name, Role.TITLE),), *wrap(about, width), ()]
+    if pane in ("rungs", "history"):
+        out += [*_signs(g), ()]
+    for group in Group:
+        out.append(((group.value, Role.TITLE),))
+        for key in KEYS:
+            if key.group is group:
+                out += _key_lines(key.shown, key.help, width)
+        if group is Group.MOVE:
+            for shown, text in LIST_KEYS:
+                out += _key_lines(shown, text, width)
+        out.append(())
+    return out
+
+
+def _key_lines(shown: str, text: str, width: int) -> list[Line]:
+    rows = wrap(text, width, indent=" " * 14)
+    first = line((f"  {shown:<12}", Role.KEY), rows[0][0][0][14:]) if len(shown) <= 11 else line((f"  {shown}  ", Role.KEY), text)
+    return [first, *rows[1:]] if len(shown) <= 11 else [first]
+
+
+def _signs(g: Glyphs) -> list[Line]:
+    return [
+        line((f"{g.running} running  {g.waiting} waiting  {g.champion} champion  {g.incumbent} incumbent", Role.PLAIN)),
+        line((f"{g.pruned} pruned  {g.rejected} rejected  {g.unverified} unverified (our fault or the machine's)", Role.PLAIN)),
+        line((f"{g.pinned} pinned  {g.marked} marked  {g.pending} asked, not done yet", Role.PLAIN)),
+        line((f"{g.step_done}{g.step_done}{g.step_here}{g.step_todo}{g.step_todo} how far up the ladder: passed, here, to come", Role.PLAIN)),
+    ]

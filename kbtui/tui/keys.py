@@ -1,0 +1,93 @@
+"""Every key of the viewer in one table: bindings, the key bar and the help are made from it.
+
+None of them is one that tmux, screen or the terminal itself takes (ctrl+a, b, j, o, s, q, z).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Group(StrEnum):
+    STEER = "Steer the search"
+    LOOK = "Look"
+    MOVE = "Move"
+    PROGRAM = "Program"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key. ``label`` is for the key bar (empty: only in the help), ``help`` one sentence; ``id`` is for remapping.
+
+    ``bar`` is its place in the key bar; the highest numbers are left out first where there is no room.
+    """
+
+    id: str
+    key: str
+    shown: str
+    action: str
+    label: str
+    help: str
+    group: Group
+    bar: int = 99
+
+
+def _steer(kind: str) -> str:
+    return f"screen.steer('{kind}')"
+
+
+KEYS: tuple[Key, ...] = (
+    Key("pause", "p", "p", _steer("pause"), "pause", "Pause the search after the evaluation in flight; again resumes.", Group.STEER, 3),
+    Key("pin", "P,shift+p", "P", _steer("pin"), "pin", "Pin the candidate: it goes first on its rung; again unpins.", Group.STEER, 6),
+    Key("prune", "x", "x", _steer("prune"), "prune", "Prune the candidate (asks first).", Group.STEER, 7),
+    Key("promote", "plus", "+", _steer("promote"), "promote", "Send a finished candidate to the next rung all the same.", Group.STEER, 10),
+    Key("hint", "h", "h", _steer("hint"), "hint", "Give the search a hint in your own words.", Group.STEER, 5),
+    Key("budget", "b", "b", _steer("budget"), "budget", "Change the budget: 30m, +10m, gpu 5m, 200 candidates, none.", Group.STEER, 9),
+    Key("submit", "e", "e", _steer("submit"), "submit", "Edit the candidate's source in $EDITOR and put it in the queue.", Group.STEER, 8),
+    Key("stop", "S,shift+s", "S", _steer("stop"), "stop", "Stop the search for good (asks first); R can take it up again.", Group.STEER, 14),
+    Key("resume", "R,shift+r", "R", "screen.resume_engine", "resume", "Start the engine again on a run that lost it or has ended.", Group.STEER, 15),
+    Key("open", "enter", "enter", "screen.open_candidate", "open", "Open the candidate: code, gate report, times, prompt and reply.", Group.LOOK, 11),
+    Key("diff_base", "d", "d", "screen.next_base", "diff base", "Compare with the parent, the champion, the first kernel or the mark.", Group.LOOK, 4),
+    Key("mark", "m", "m", "screen.mark", "mark", "Mark the candidate, to compare others with it.", Group.LOOK, 12),
+    Key("next_change", "right_square_bracket,n", "]", "screen.change(1)", "", "Next change in the diff.", Group.LOOK),
+    Key("previous_change", "left_square_bracket,N,shift+n", "[", "screen.change(-1)", "", "Previous change in the diff.", Group.LOOK),
+    Key("unified", "u", "u", "screen.unified", "", "Diff side by side or unified.", Group.LOOK),
+    Key("axis", "t", "t", "screen.axis", "", "Best-so-far curve over wall time or GPU time.", Group.LOOK),
+    Key("order", "o", "o", "screen.order", "", "Order the history: newest, fastest, highest rung.", Group.LOOK),
+    Key("filter", "slash", "/", "screen.filter", "filter", "Show only candidates with these words (id, operator, hint, state, r2).", Group.LOOK, 2),
+    Key("freeze", "space", "space", "screen.freeze", "freeze", "Hold the screen still; the search goes on.", Group.LOOK, 13),
+    Key("copy", "y", "y", "screen.copy", "", "Copy the candidate's source to the clipboard and to a file.", Group.LOOK),
+    Key("zoom", "f", "f", "screen.zoom", "full screen", "The focused pane on the whole screen; again goes back.", Group.MOVE, 16),
+    Key("pane_1", "1", "1", "screen.pane(1)", "", "Rungs.", Group.MOVE),
+    Key("pane_2", "2", "2", "screen.pane(2)", "", "Live benchmarks.", Group.MOVE),
+    Key("pane_3", "3", "3", "screen.pane(3)", "", "Bottleneck.", Group.MOVE),
+    Key("pane_4", "4", "4", "screen.pane(4)", "", "Diff.", Group.MOVE),
+    Key("pane_5", "5", "5", "screen.pane(5)", "history", "History: every candidate as a table.", Group.MOVE, 17),
+    Key("pane_6", "6", "6", "screen.pane(6)", "log", "Log: every event of the run.", Group.MOVE, 18),
+    Key("next_pane", "tab", "tab", "screen.step_pane(1)", "", "Next pane.", Group.MOVE),
+    Key("previous_pane", "shift+tab", "shift+tab", "screen.step_pane(-1)", "", "Previous pane.", Group.MOVE),
+    Key("back", "escape", "esc", "screen.back", "", "Back: leave the filter, the full screen, or this page.", Group.MOVE),
+    Key("runs", "r", "r", "screen.runs", "", "The list of runs.", Group.MOVE),
+    Key("help", "question_mark", "?", "screen.help", "help", "Help for the focused pane.", Group.PROGRAM, 1),
+    Key("palette", "colon", ":", "app.command_palette", "", "Every command by name, themes too (also ctrl+p).", Group.PROGRAM),
+    Key("leave", "q", "q", "app.leave", "leave", "Leave; the search goes on without you.", Group.PROGRAM, 0),
+)
+
+BY_ID = {key.id: key for key in KEYS}
+
+
+def bindings(*ids: str) -> list[Binding]:
+    """Bindings of the named keys, all of them where none is named. ``id`` is what a keymap remaps."""
+    chosen = [BY_ID[i] for i in ids] if ids else list(KEYS)
+    return [
+        Binding(k.key, k.action, k.label or k.help, show=False, key_display=k.shown, id=k.id, tooltip=k.help)
+        for k in chosen
+    ]
+
+
+LIST_KEYS: tuple[tuple[str, str], ...] = (
+    ("↑ ↓ or k j", "Move the cursor, or scroll."),
+    ("page up, page down", "A page at a time."),
+    ("g, G or home, end", "To the top (and follow what runs), to the end."),
+)

@@ -1,0 +1,139 @@
+"""What the viewer knows at one moment: the run's state, its journal, the heartbeat, samples and commands."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kbtui.domain.event import CommandAccepted, Decision, Envelope, RungCompleted
+from kbtui.domain.measurement import Clock, LiveSample
+from kbtui.domain.rung import MEASURE
+from kbtui.scheduler.state import RunState, Tried
+from kbtui.tui.source import CommandRow, EngineStatus
+
+#: An engine that holds the lock and has not beaten for so long is said to be silent, in seconds.
+SILENT_AFTER_S = 15.0
+_SAMPLES_KEPT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one read of the store brought. ``samples_to`` is the id to read on from."""
+
+    run: str
+    envelopes: tuple[Envelope, ...]
+    engine: EngineStatus | None
+    samples: tuple[LiveSample, ...]
+    samples_to: int
+    commands: tuple[CommandRow, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A new best: when, which, its score over the first kernel, and whether it was crowned by it."""
+
+    wall_s: float
+    gpu_s: float
+    candidate: str
+    score: float
+    crowned: bool
+
+
+@dataclass(slots=True)
+class Moment:
+    """The fold of deltas. Only the screen's thread applies them, so views may read it without a lock.
+
+    Attributes:
+        touched: per candidate, the sequence number of the last event about it.
+        journal: the run's events in order, for the log.
+        samples: the newest candidate's samples, oldest first.
+        steps: each new best of the measuring rungs, where a single lucky screening does not count.
+    """
+
+    run: str
+    state: RunState = field(default_factory=RunState)
+    touched: dict[str, int] = field(default_factory=dict)
+    journal: list[Envelope] = field(default_factory=list)
+    engine: EngineStatus | None = None
+    samples: list[LiveSample] = field(default_factory=list)
+    samples_to: int = 0
+    commands: tuple[CommandRow, ...] = ()
+    steps: list["Step"] = field(default_factory=list)
+
+    def apply(self, delta: Delta) -> None:
+        self.fold(delta.envelopes)
+        self.engine, self.commands, self.samples_to = delta.engine, delta.commands, delta.samples_to
+        for sample in delta.samples:
+            if self.samples and self.samples[-1].candidate != sample.candidate:
+                self.samples.clear()
+            self.samples.append(sample)
+        del self.samples[:-_SAMPLES_KEPT]
+
+    def fold(self, envelopes: Iterable[Envelope]) -> None:
+        for envelope in envelopes:
+            self.state.apply(envelope)
+            self.journal.append(envelope)
+            candidate = subject_candidate(envelope)
+            if candidate is not None:
+                self.touched[candidate] = envelope.seq
+            match envelope.event:
+                case RungCompleted(rung=rung, score=float() as score, new_incumbent=True) as event if rung >= MEASURE:
+                    crowned = event.decision is Decision.CROWN
+                    self.steps.append(Step(envelope.wall_s, envelope.gpu_s, event.candidate, score, crowned))
+
+    @property
+    def known(self) -> bool:
+        """Whether the run's first event has been read."""
+        return self.state.started is not None
+
+    @property
+    def clock(self) -> Clock | None:
+        return self.state.started.device.clock if self.state.started else None
+
+    @property
+    def engine_here(self) -> bool:
+        """An engine is alive and works on this run."""
+        engine = self.engine
+        return engine is not None and engine.alive and engine.run == self.run
+
+    @property
+    def running(self) -> tuple[str, int] | None:
+        """The candidate being evaluated and its rung."""
+        if not self.engine_here or self.engine is None or self.state.ended is not None:
+            return None
+        candidate, rung = self.engine.candidate, self.engine.rung
+        return (candidate, rung) if candidate in self.state.tried and rung is not None and candidate else None
+
+    @property
+    def wall_s(self) -> float:
+        """Wall seconds spent, carried on between heartbeats while the engine works."""
+        beat = self.engine.wall_s if self.engine is not None and self.engine.run == self.run else 0.0
+        working = self.engine_here and self.state.ended is None and not self.state.paused
+        carried = (self.engine.beat_age_s or 0.0) if working and self.engine is not None and beat > 0 else 0.0
+        return max(self.state.wall_s, beat + min(carried, SILENT_AFTER_S))
+
+    @property
+    def gpu_s(self) -> float:
+        beat = self.engine.gpu_s if self.engine is not None and self.engine.run == self.run else 0.0
+        return max(self.state.gpu_s, beat)
+
+    @property
+    def pending(self) -> tuple[CommandRow, ...]:
+        """Commands that were asked for and are not on the ledger yet."""
+        done = {c.command_id for c in self.state.commands}
+        return tuple(c for c in self.commands if c.id not in done)
+
+
+def subject_candidate(envelope: Envelope) -> str | None:
+    """The candidate an event is about, if it is about one."""
+    match envelope.event:
+        case RungCompleted(candidate=candidate):
+            return candidate
+        case CommandAccepted(argument=argument) if len(argument) < 12 and argument.startswith("c"):
+            return argument
+        case _:
+            found = getattr(envelope.event, "candidate", None)
+            return getattr(found, "id", None)
+
+
+def children_of(state: RunState, candidate: str) -> Sequence[Tried]:
+    return [t for t in state.tried.values() if candidate in t.candidate.parents]

@@ -1,0 +1,106 @@
+"""What the viewer needs of a store: a narrow reader that can also insert a command."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from kbtui.domain.candidate import ArtifactRef
+from kbtui.domain.event import CommandKind, Envelope
+from kbtui.domain.measurement import LiveSample
+
+
+class EngineStatus(Protocol):
+    """The engine's last sign of life. ``alive``: it holds the workspace's lock now.
+
+    ``beat_age_s`` is None before its first beat; ``wall_s`` and ``gpu_s`` are what its run had spent at the last one.
+    """
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def run(self) -> str: ...
+    @property
+    def alive(self) -> bool: ...
+    @property
+    def beat_age_s(self) -> float | None: ...
+    @property
+    def activity(self) -> str: ...
+    @property
+    def candidate(self) -> str | None: ...
+    @property
+    def rung(self) -> int | None: ...
+    @property
+    def wall_s(self) -> float: ...
+    @property
+    def gpu_s(self) -> float: ...
+
+
+class RunRow(Protocol):
+    """One line of the list of runs; times in seconds, ``best_score`` a speedup over the run's first kernel."""
+
+    @property
+    def run(self) -> str: ...
+    @property
+    def problem(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def clock(self) -> str: ...
+    @property
+    def started_at(self) -> str: ...
+    @property
+    def n_candidates(self) -> int: ...
+    @property
+    def best_candidate(self) -> str | None: ...
+    @property
+    def best_score(self) -> float | None: ...
+    @property
+    def end_reason(self) -> str | None: ...
+    @property
+    def wall_s(self) -> float: ...
+
+
+class CommandRow(Protocol):
+    """A command as inserted; it is pending until the ledger has an event with its id."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def kind(self) -> CommandKind: ...
+    @property
+    def argument(self) -> str: ...
+
+
+class RunSource(Protocol):
+    """All methods are called from one thread that is not the screen's."""
+
+    def data_version(self) -> int:
+        """A number that changes when anything in the store has changed."""
+        ...
+
+    def runs(self) -> Sequence[RunRow]: ...
+
+    def envelopes(self, run: str, after_seq: int, /) -> Sequence[Envelope]:
+        """The run's events after ``after_seq`` (-1 for all), in order."""
+        ...
+
+    def source(self, commit: str, /) -> str:
+        """The kernel at a candidate's commit."""
+        ...
+
+    def engine(self) -> EngineStatus | None: ...
+
+    def live_samples(self, run: str, after_id: int, /) -> Sequence[tuple[int, LiveSample]]: ...
+
+    def insert_command(
+        self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None, /
+    ) -> int:
+        """Ask something of the run's engine; returns the command's id."""
+        ...
+
+    def commands(self, run: str, /) -> Sequence[CommandRow]: ...
+
+    def artifacts(self, run: str, candidate: str, /) -> Sequence[ArtifactRef]:
+        """What is stored beside a candidate's events, oldest first."""
+        ...
+
+    def artifact(self, sha256: str, /) -> bytes: ...

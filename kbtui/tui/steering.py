@@ -1,0 +1,115 @@
+"""The steering keys: each says why it can do nothing, or asks what it needs and inserts a command."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kbtui.domain.event import CommandKind
+from kbtui.errors import KbtuiError
+from kbtui.tui.moment import Moment
+from kbtui.tui.screens.ask import AskLine, Confirm
+from kbtui.tui.view.log import command_words
+from kbtui.tui.view.steer import budget_argument, parse_budget, why_not
+
+if TYPE_CHECKING:
+    from kbtui.tui.app import Viewer
+
+
+class Steering:
+    """Acts for one app; ``selected`` gives the candidate the keys are about."""
+
+    def __init__(self, app: "Viewer", selected: Callable[[], str | None]) -> None:
+        self.app, self.selected = app, selected
+        self._editing: tuple[str, str] | None = None
+
+    def do(self, name: str) -> None:
+        """Act on a key: ``pause`` is also resume."""
+        moment = self.app.moment
+        if moment is None:
+            return
+        kind = CommandKind(name)
+        if kind is CommandKind.PAUSE and moment.state.paused:
+            kind = CommandKind.RESUME
+        refused = why_not(moment, kind, self.selected(), self.app.options.readonly)
+        if refused:
+            self.app.say(refused)
+            return
+        self._act(kind, moment, self.selected() or "")
+
+    def _act(self, kind: CommandKind, moment: Moment, selected: str) -> None:
+        match kind:
+            case CommandKind.PAUSE | CommandKind.RESUME:
+                self._ask(kind)
+            case CommandKind.PIN | CommandKind.PROMOTE:
+                self._ask(kind, selected)
+            case CommandKind.PRUNE:
+                self._confirmed(f"Prune {selected}?", "It leaves the queue; + can send it on again.", kind, selected)
+            case CommandKind.STOP:
+                about = "The evaluation in flight is finished first. R takes the run up again."
+                self._confirmed(f"Stop the search {moment.run}?", about, kind)
+            case CommandKind.HINT:
+                self._hint()
+            case CommandKind.BUDGET:
+                self._budget(moment)
+            case CommandKind.SUBMIT:
+                self._submit(moment, selected)
+
+    def _ask(self, kind: CommandKind, argument: str = "", parent: str | None = None) -> None:
+        if self.app.moment is not None:
+            self.app.feed.ask(self.app.moment.run, kind, argument, "", parent)
+            self.app.say(f"asked: {command_words(kind, argument, parent)}")
+
+    def _confirmed(self, question: str, consequence: str, kind: CommandKind, argument: str = "") -> None:
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._ask(kind, argument)
+
+        self.app.push_screen(Confirm(question, consequence), answered)
+
+    def _hint(self) -> None:
+        about = "A sentence for the generators: it goes into the next prompts and decides which advice is tried."
+        check = lambda text: None if text.strip() else "say something, or esc"  # noqa: E731
+        screen = AskLine("Give the search a hint", about, "try two rows a program with evict-first loads", check)
+        self.app.push_screen(screen, lambda text: self._ask(CommandKind.HINT, text.strip()) if text else None)
+
+    def _budget(self, moment: Moment) -> None:
+        now = moment.state.budget
+
+        def check(text: str) -> str | None:
+            try:
+                parse_budget(text, now)
+            except ValueError as error:
+                return str(error)
+            return None
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._ask(CommandKind.BUDGET, budget_argument(parse_budget(text, now)))
+
+        about = f"Now {command_words(CommandKind.BUDGET, budget_argument(now))}. 30m, +10m, gpu 5m, 200 candidates or none."
+        self.app.push_screen(AskLine("Change the budget", about, "+10m", check), answered)
+
+    def _submit(self, moment: Moment, selected: str) -> None:
+        parent = selected or moment.state.champion or moment.state.first
+        tried = moment.state.tried.get(parent or "")
+        if tried is None:
+            self.app.say("no candidate to start from yet; wait for the first kernel, or: kbtui submit FILE")
+            return
+        text = self.app.feed.text(tried.commit)
+        self._editing = (tried.candidate.id, tried.commit)
+        if text is not None:
+            self.source_arrived(tried.commit, text)
+
+    def source_arrived(self, commit: str, text: str) -> None:
+        """The source that ``e`` was waiting for is there: open it."""
+        if self._editing is None or self._editing[1] != commit:
+            return
+        parent, self._editing = self._editing[0], None
+        try:
+            edited = self.app.edit(text, f"{parent}.py")
+        except KbtuiError as error:
+            self.app.say(str(error))
+            return
+        if edited is None:
+            self.app.say("nothing submitted: the source was not changed")
+        else:
+            self._ask(CommandKind.SUBMIT, edited, parent)

@@ -1,0 +1,115 @@
+"""Styled lines as plain values: a line is parts of text, each with the role it plays. No Textual here."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Role(StrEnum):
+    """What a part of a line is; the theme decides how it looks, and a sign or a word always says it too."""
+
+    PLAIN = "plain"
+    DIM = "dim"
+    STRONG = "strong"
+    TITLE = "title"
+    ACCENT = "accent"
+    KEY = "key"
+    GOOD = "good"
+    BAD = "bad"
+    WARN = "warn"
+    LOUD = "loud"
+    ALARM = "alarm"
+    CURVE = "curve"
+    LEVEL = "level"
+
+
+Part = tuple[str, Role]
+Line = tuple[Part, ...]
+BLANK: Line = ()
+
+
+def line(*parts: Part | str) -> Line:
+    """Parts as given; bare strings are plain."""
+    return tuple((p, Role.PLAIN) if isinstance(p, str) else p for p in parts)
+
+
+def plain(parts: Line) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def width_of(parts: Line) -> int:
+    """Terminal cells the line takes."""
+    return sum(cell_len(text) for text, _ in parts)
+
+
+def clip(parts: Line, width: int, ellipsis: str = "…") -> Line:
+    """The line cut to ``width`` cells, its end marked where something was cut."""
+    if width_of(parts) <= width:
+        return parts
+    room = max(width - cell_len(ellipsis), 0)
+    kept: list[Part] = []
+    for text, role in parts:
+        cells = cell_len(text)
+        if cells > room:
+            kept.append((set_cell_size(text, room) + ellipsis[: width or 0], role))
+            break
+        kept.append((text, role))
+        room -= cells
+    return tuple(kept)
+
+
+def fit(text: str, width: int, ellipsis: str = "…") -> str:
+    """Text cut or padded to exactly ``width`` cells."""
+    if cell_len(text) > width:
+        text = set_cell_size(text, max(width - cell_len(ellipsis), 0)) + ellipsis
+    return set_cell_size(text, max(width, 0))
+
+
+def spread(left: Line, right: Line, width: int, ellipsis: str = "…") -> Line:
+    """``left`` and ``right`` at the two ends of ``width`` cells; the left is cut if they would meet."""
+    room = width - width_of(right) - 1
+    if room < 4:
+        return clip(left, width, ellipsis)
+    left = clip(left, room, ellipsis)
+    return (*left, (" " * (width - width_of(left) - width_of(right)), Role.PLAIN), *right)
+
+
+def join(lines: Iterable[Line], between: str) -> Line:
+    """Lines put one after the other with plain text between them."""
+    parts: list[Part] = []
+    for item in lines:
+        if parts:
+            parts.append((between, Role.DIM))
+        parts.extend(item)
+    return tuple(parts)
+
+
+def wrap(text: str, width: int, role: Role = Role.PLAIN, indent: str = "", most: int | None = None) -> list[Line]:
+    """Words filled into lines of ``width`` cells; at most ``most`` lines, the last cut with an ellipsis."""
+    rows: list[str] = []
+    row = ""
+    for word in text.split():
+        while cell_len(word) > width - len(indent) and not row:
+            rows.append(indent + word[: width - len(indent)])
+            word = word[max(width - len(indent), 1) :]
+        candidate = f"{row} {word}" if row else word
+        if cell_len(candidate) > width - len(indent):
+            rows.append(indent + row)
+            row = word
+        else:
+            row = candidate
+    if row:
+        rows.append(indent + row)
+    if most is not None and len(rows) > most:
+        rows = [*rows[: most - 1], fit(rows[most - 1] + " …", width)]
+    return [((r, role),) for r in rows]
+
+
+def columns(cells: Sequence[tuple[str, int, bool]]) -> str:
+    """Cells of (text, width, right-aligned) set side by side with one space between."""
+    out = []
+    for text, width, right in cells:
+        text = fit(text, width) if cell_len(text) > width else text
+        out.append((" " * (width - cell_len(text)) + text) if right else text + " " * (width - cell_len(text)))
+    return " ".join(out)

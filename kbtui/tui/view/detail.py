@@ -1,0 +1,101 @@
+"""Everything known of one candidate, as sections of lines."""
+
+from kbtui.domain.event import RungCompleted
+from kbtui.domain.measurement import Measurement
+from kbtui.scheduler.state import Tried
+from kbtui.tui import fmt
+from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.moment import Moment, children_of
+from kbtui.tui.text import Line, Role, clip, columns, line, wrap
+from kbtui.tui.view.standing import ROLES, glyph_of, standing_of
+
+#: Artifacts shown as text on the detail screen; others (reports, samples) are only listed.
+_READABLE = ("prompt", "reply", "compiler", "stderr", "log", "error", "gate", ".md", ".txt", ".py", ".json")
+
+
+def readable(name: str) -> bool:
+    """Whether an artifact of this name is text a person reads."""
+    return any(word in name.lower() for word in _READABLE)
+
+
+def detail_lines(moment: Moment, candidate: str, width: int, g: Glyphs) -> list[Line]:
+    """Where it came from, what the gate said, its times on each rung, and what was made of it."""
+    tried = moment.state.tried[candidate]
+    out = _origin(moment, tried, width, g)
+    for rung in sorted(tried.results, reverse=True):
+        out += [(), *_rung(moment, tried.results[rung], width, g)]
+    refs = [ref for r in tried.results.values() for ref in r.outcome.artifacts]
+    if refs:
+        out += [(), _title("Artifacts", width, g), *(line(f"{r.name:<24} ", (r.sha256[:16], Role.DIM)) for r in refs)]
+    return [clip(row, width, g.ellipsis) for row in out]
+
+
+def _title(text: str, width: int, g: Glyphs) -> Line:
+    return ((f"{text} ", Role.TITLE), (g.rule * max(width - len(text) - 1, 0), Role.DIM))
+
+
+def _origin(moment: Moment, tried: Tried, width: int, g: Glyphs) -> list[Line]:
+    c, standing = tried.candidate, standing_of(moment, tried)
+    made = f"{c.origin.generator} / {c.origin.operator}" + (f", for hint {c.origin.hint}" if c.origin.hint else "")
+    kids = children_of(moment.state, c.id)
+    out: list[Line] = [
+        line((f"{glyph_of(standing, g)} {c.id} {standing.value}  ", ROLES[standing]), (c.summary, Role.STRONG)),
+        _fact("made by", made),
+        _fact("parents", ", ".join(c.parents) or "none (a first draft)"),
+        _fact("structure", c.structure),
+        _fact("commit", tried.commit[:12]),
+        _fact("score", f"{fmt.ratio(tried.score, g)} over the run's first kernel" if tried.score else "not timed yet"),
+    ]
+    if c.origin.params:
+        out += [_fact("parameters", ", ".join(f"{k}={v}" for k, v in c.origin.params))]
+    if kids:
+        out += [_fact("children", f"{len(kids)}: {', '.join(t.candidate.id for t in kids[:12])}")]
+    for note in c.notes:
+        out += wrap(f"note: {note}", width, Role.DIM)
+    return out
+
+
+def _fact(name: str, value: str) -> Line:
+    return line((f"{name:<11}", Role.DIM), value)
+
+
+def _rung(moment: Moment, result: RungCompleted, width: int, g: Glyphs) -> list[Line]:
+    ladder = moment.state.started.ladder if moment.state.started else ()
+    name = ladder[result.rung].name if result.rung < len(ladder) else ""
+    verdict, outcome = result.outcome.verdict, result.outcome
+    role = Role.GOOD if verdict.ok else Role.BAD
+    spent = f"{outcome.wall_s:.1f} s, GPU {outcome.gpu_s:.1f} s"
+    out = [_title(f"Rung {result.rung} {name}: {result.decision.value}", width, g)]
+    out += wrap(result.reason, width, Role.STRONG)
+    where = f", line {verdict.line}" if verdict.line else ""
+    said = f"{verdict.kind.value} ({verdict.reason.value}{where}), stage {verdict.stage}, proof {verdict.proof.value}"
+    out.append(line(("gate       ", Role.DIM), (said, role)))
+    if verdict.error is not None:
+        out.append(_fact("error", f"{verdict.error:.1e} relative L2"))
+    if verdict.detail:
+        out += wrap(verdict.detail, width, Role.DIM, indent=" " * 11)
+    out.append(_fact("cost", spent))
+    return out + (_timings(outcome.measurement, g) if outcome.measurement else [])
+
+
+def _timings(measured: Measurement, g: Glyphs) -> list[Line]:
+    head = [("shape", 18, False), ("device", 10, True), ("95 % interval", 21, True), ("end to end", 11, True)]
+    out: list[Line] = [((columns(head) + f"   ({measured.clock.value})", Role.DIM),)]
+    for t in measured.timings:
+        span = f"{fmt.time_us(t.low_us, g)}{g.dash}{fmt.time_us(t.high_us, g)}" if t.low_us != t.high_us else ""
+        end = fmt.time_us(t.end_to_end_us, g) if t.end_to_end_us is not None else ""
+        cells = [(t.shape, 18, False), (fmt.time_us(t.device_us, g), 10, True), (span, 21, True), (end, 11, True)]
+        out.append(((columns(cells), Role.PLAIN),))
+    for c in measured.comparisons:
+        words = f"{fmt.interval(c.ratio, c.low, c.high, g)} {c.outcome.value}, {fmt.sure(c.confidence)} sure"
+        out.append(line((f"against {c.against:<10} ", Role.DIM), words))
+        out += [_shape_ratio(s.shape, s.ratio, s.low, s.high, g) for s in c.shapes] if len(c.shapes) > 1 else []
+    if measured.unstable:
+        out.append(line((f"! unstable: {measured.unstable}", Role.WARN)))
+    return out
+
+
+def _shape_ratio(shape: str, ratio: float, low: float, high: float, g: Glyphs) -> Line:
+    return line((f"   on {shape:<14} {fmt.interval(ratio, low, high, g)}", Role.DIM))
+
+

@@ -1,0 +1,1 @@
+"""One widget a file; none of them does I/O."""

@@ -1,0 +1,35 @@
+"""A pane whose lines are made for its size, and made again when either the size or the view changes."""
+
+from collections.abc import Callable
+
+from textual import events
+
+from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.text import Line
+from kbtui.tui.widgets.line_list import LineList
+
+Build = Callable[[int, int], list[Line]]
+
+
+class Lines(LineList):
+    """Shows what ``build(width, height)`` returns."""
+
+    def __init__(self, *, glyphs: Glyphs, focusable: bool = False, id: str | None = None, classes: str = "") -> None:  # noqa: A002
+        super().__init__(cursor=False, glyphs=glyphs, id=id, classes=classes)
+        self.can_focus = focusable
+        self._build: Build = lambda _w, _h: []
+
+    def show(self, build: Build) -> None:
+        self._build = build
+        self._make()
+
+    def _make(self) -> None:
+        size = self.scrollable_content_region
+        if size.width <= 0:
+            return
+        lines = self._build(size.width, self.size.height)
+        self.set_rows(range(len(lines)), lambda i, _w: lines[i])  # type: ignore[arg-type]
+
+    def on_resize(self, event: events.Resize) -> None:
+        super().on_resize(event)
+        self._make()

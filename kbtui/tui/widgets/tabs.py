@@ -1,0 +1,29 @@
+"""The tab line where one pane is shown at a time."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+NAMES = ("Rungs", "Live", "Bottleneck", "Diff", "History", "Log")
+
+
+class TabLine(Static):
+    """Keys 1 to 6 and clicks choose; the chosen one is between brackets too, for where there is no colour."""
+
+    DEFAULT_CSS = "TabLine { height: 1; text-wrap: nowrap; }"
+
+    def __init__(self, id: str) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.chosen = 1
+
+    def choose(self, number: int) -> None:
+        if number != self.chosen:
+            self.chosen = number
+            self.refresh()
+
+    def render(self) -> Content:
+        return Content("").join(self._tab(n, name) for n, name in enumerate(NAMES, start=1)).pad_left(1)
+
+    def _tab(self, number: int, name: str) -> Content:
+        if number == self.chosen:
+            return Content.assemble((f"[{number} {name}]", "bold reverse $text-primary"))
+        return Content.from_markup(f"[@click=screen.pane({number})] [bold $text-accent]{number}[/] $name [/]", name=name)
