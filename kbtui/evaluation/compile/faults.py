@@ -15,7 +15,6 @@ from kbtui.evaluation.process.child import CANDIDATE_FILE_PREFIX, candidate_line
 
 _STAGE = 0
 _DETAIL_CHARS = 400
-_READS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 
 
 def judge(error: Exception, where: str) -> Verdict:
@@ -31,7 +30,7 @@ def judge(error: Exception, where: str) -> Verdict:
             return _rejected(Reason.OUT_OF_RESOURCES, _of_resources(error, where), candidate_line(error))
         case PTXASError():
             return _of_ptxas(error, where)
-        case _READS_VALUES if isinstance(error, _READS_VALUES):
+        case DataDependentOutputException() | DynamicOutputShapeException():
             detail = f"on {where}: it reads a tensor's value on the host; keep values on the device"
             return _rejected(Reason.RAISED, detail, candidate_line(error))
         case _:
