@@ -5,6 +5,7 @@ and the few git processes started get an environment of their own. GitPython's o
 for that reason: they hand the caller's environment on to every process, from which a variable cannot be taken away.
 """
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -93,7 +94,7 @@ class ObjectStore:
 
     def write(self, kind: bytes, content: bytes) -> str:
         """Write one object and return its id; not yet on disk for certain until ``sync``."""
-        oid = hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
+        oid = _object_id(kind, content)
         if oid not in self._sound:
             path = self._root / oid[:2] / oid[2:]
             if path.exists() and self._read_loose(oid) != content:
@@ -108,7 +109,7 @@ class ObjectStore:
 
         gitdb has renamed each file by now, and on Linux's journaling file systems fsync takes a file's name with it.
         """
-        list(self._pool.map(_fsync, self._unsynced))
+        list(self._pool.map(_fsync_unless_packed, self._unsynced))
         self._unsynced.clear()
 
     def read(self, oid: str) -> bytes:
@@ -146,7 +147,8 @@ class ObjectStore:
             header = process.stdout.readline().split()
             if len(header) != 3:
                 return None
-            return process.stdout.read(int(header[2]) + 1)[:-1]
+            content = process.stdout.read(int(header[2]) + 1)[:-1]
+        return content if _object_id(header[1], content) == oid else None
 
     def _start_batch(self) -> subprocess.Popen[bytes]:
         command = ["git", f"--git-dir={self.git_dir}", "cat-file", "--batch"]
@@ -158,6 +160,10 @@ class ObjectStore:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C is the engine's to handle
         )
+
+
+def _object_id(kind: bytes, content: bytes) -> str:
+    return hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
 
 
 def read_ref(git_dir: Path, ref: str) -> str | None:
@@ -215,6 +221,11 @@ def _packed_refs(git_dir: Path) -> dict[str, str]:
         return {}
     pairs = (line.split(" ", 1) for line in lines if line and line[0] not in "#^")
     return {ref: oid for oid, ref in pairs}
+
+
+def _fsync_unless_packed(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # packed meanwhile, and git synced the pack before it deleted this
+        _fsync(path)
 
 
 def _fsync(path: Path) -> None:

@@ -46,6 +46,11 @@ def open_index(path: Path) -> Engine:
     return engine
 
 
+def reading(engine: Engine) -> Connection:
+    """A connection for reads only: it takes no write lock, and each statement sees what is committed by then."""
+    return engine.connect().execution_options(reading=True)
+
+
 def open_for_commands(path: Path) -> Engine:
     """For a viewer's insert: nothing is made or migrated, no connection is kept."""
     return _engine(path, NullPool, "BEGIN IMMEDIATE")
@@ -87,7 +92,8 @@ def _engine(path: Path, pool: type[QueuePool] | type[NullPool], begin: str | Non
 
         @event.listens_for(engine, "begin")
         def _begun(connection: Connection) -> None:
-            connection.exec_driver_sql(begin)
+            if not connection.get_execution_options().get("reading"):
+                connection.exec_driver_sql(begin)
 
     return engine
 

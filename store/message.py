@@ -24,7 +24,7 @@ from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.codec import envelope_from_plain, envelope_to_plain
 from kbtui.domain.event import CandidateAdmitted, Envelope, Event, RungCompleted
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029\ud800-\udfff]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _MAX_SUBJECT = 200
 
 

@@ -1,6 +1,6 @@
 """Effects: a run's record, held open by one engine: git first, then the index in one transaction."""
 
-import contextlib
+import logging
 import os
 import re
 import time
@@ -27,6 +27,7 @@ from kbtui.domain.measurement import LiveSample
 from kbtui.errors import EngineError, UsageError
 from store.artifacts import store_artifact
 from store.gitio import ObjectStore
+from store.index import reading
 from store.ledger import Entry, RunBranch, read_source, run_names
 from store.message import candidate_of, envelope_of_json
 from store.projection import apply_entry
@@ -38,6 +39,8 @@ from store.workspace import Workspace
 
 #: Live samples kept of a run.
 KEEP_SAMPLES = 4_000
+
+_log = logging.getLogger(__name__)
 
 Now = Callable[[], datetime]
 #: Called with the name of each step between git and SQLite, so that a test can stop the process there.
@@ -77,7 +80,7 @@ class RunLedger:
     def events(self) -> Iterable[Envelope]:
         """All events so far, oldest first."""
         query = select(EVENT.c.body).where(EVENT.c.run == self.run).order_by(EVENT.c.seq)
-        with self._index.connect() as connection:
+        with reading(self._index) as connection:
             bodies = connection.execute(query).scalars().all()
         return (envelope_of_json(body) for body in bodies)
 
@@ -94,13 +97,16 @@ class RunLedger:
         attachments: tuple[Attachment, ...] = (),
         best: str | None = None,
     ) -> Envelope:
-        """Raises EngineError where the disk is full or a foreign commit is on the branch; nothing is half done then."""
+        """Once the branch has moved the event is recorded; an index that cannot be written then catches up later.
+
+        Raises EngineError, with nothing recorded, where the disk is full or a foreign commit is on the branch.
+        """
         try:
             return self._append(event, wall_s, gpu_s, attachments, best)
-        except (OSError, OperationalError) as error:
-            why = error.strerror if isinstance(error, OSError) else str(error.orig)
+        except OSError as error:
+            where = self.workspace.root
             raise EngineError(
-                f"cannot record an event in {self.workspace.root}: {why}", "then `kbtui resume`"
+                f"cannot record in {where}: {error.strerror}", "make room, then `kbtui resume`"
             ) from error
 
     def source(self, commit: str) -> str:
@@ -109,7 +115,7 @@ class RunLedger:
     def spent(self) -> Spent:
         """What the run has used: the later of its last event and its last heartbeat."""
         queries = [select(t.c.wall_s, t.c.gpu_s).where(t.c.run == self.run) for t in (RUN, HEARTBEAT)]
-        with self._index.connect() as connection:
+        with reading(self._index) as connection:
             rows = [row for query in queries for row in connection.execute(query)]
         return Spent(max((row.wall_s for row in rows), default=0.0), max((row.gpu_s for row in rows), default=0.0))
 
@@ -142,7 +148,7 @@ class RunLedger:
         """Commands which are not events yet, in order; the same again until they are appended."""
         pending = (COMMAND.c.run == self.run, COMMAND.c.accepted_seq.is_(None))
         query = select(COMMAND).where(*pending).order_by(COMMAND.c.id)
-        with self._index.connect() as connection:
+        with reading(self._index) as connection:
             rows = connection.execute(query).all()
         return tuple(CommandAccepted(r.id, CommandKind(r.kind), r.argument, r.note, r.parent) for r in rows)
 
@@ -170,11 +176,14 @@ class RunLedger:
         return envelope
 
     def _catch_up(self) -> None:
-        with contextlib.suppress(OperationalError), self._index.begin() as connection:
-            for entry in self._unindexed:
-                apply_entry(connection, self.run, entry)
-            self._checkpoint("rows")
-            connection.commit()
+        try:
+            with self._index.begin() as connection:
+                for entry in self._unindexed:
+                    apply_entry(connection, self.run, entry)
+                self._checkpoint("rows")
+        except OperationalError as error:
+            _log.warning("the index lags %d events behind the ledger: %s", len(self._unindexed), error.orig)
+        else:
             self._unindexed.clear()
 
     def _commit_of(self, event: Event) -> str | None:

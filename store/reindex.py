@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, select
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.errors import EngineError
 from store.gitio import ObjectStore
-from store.index import DamagedIndexError, open_index, set_aside
+from store.index import DamagedIndexError, open_index, reading, set_aside
 from store.ledger import Entry, RunBranch, run_names
 from store.lock import EngineLock
 from store.projection import apply_entry, forget_run
@@ -96,7 +96,7 @@ def reconcile(engine: Engine, branch: RunBranch) -> None:
 
     Raises EngineError naming a commit on the branch that is not ours.
     """
-    with engine.connect() as connection:
+    with reading(engine) as connection:
         known = connection.execute(select(RUN.c.tip, RUN.c.seq).where(RUN.c.run == branch.run)).first()
     if known is not None and known.tip == branch.tip:
         return

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def measurement(ratio: float) -> Measurement:
 
 def kernel(number: int, parent: int | None) -> str:
     """A source whose line ``number`` was changed by this candidate; the other lines are its parent's."""
-    lines = kernel(parent, dict((n, p) for n, p, _ in LINEAGE)[parent]).splitlines() if parent else list(LINES)
+    lines = kernel(parent, {n: p for n, p, _ in LINEAGE}[parent]).splitlines() if parent else list(LINES)
     lines[number] = f"line_{number} = {number}  # by candidate {number}"
     return "\n".join(lines) + "\n"
 
@@ -131,12 +131,12 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def told(workspace: Workspace) -> Iterator[tuple[Workspace, str, dict[int, str]]]:
+def told(workspace: Workspace) -> tuple[Workspace, str, dict[int, str]]:
     """A workspace with one whole run in it, closed: workspace, the run's name, the candidates' commits."""
     ledger = create_run(workspace, run_started(), now=Ticking())
     commits = tell(ledger)
     ledger.close()
-    yield workspace, ledger.run, commits
+    return workspace, ledger.run, commits
 
 
 @pytest.fixture

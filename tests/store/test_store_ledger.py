@@ -12,6 +12,8 @@ from store.ledger import RunBranch, read_source
 from store.record import create_run, open_run
 from store.workspace import create_workspace
 
+EVE = ("-c", "user.name=Eve", "-c", "user.email=e@x")
+
 
 def test_first_parents_tell_the_story_in_words(told, git):
     workspace, run, _ = told
@@ -26,7 +28,9 @@ def test_first_parents_tell_the_story_in_words(told, git):
 
 def test_path_limited_log_shows_the_improvements_alone(told, git):
     workspace, run, _ = told
-    log = git(workspace.git_dir, "log", "--first-parent", "-p", "--format=subject: %s", f"runs/{run}", "--", "kernel.py")
+    log = git(
+        workspace.git_dir, "log", "--first-parent", "-p", "--format=subject: %s", f"runs/{run}", "--", "kernel.py"
+    )
     assert [line.split()[2] for line in log.splitlines() if line.startswith("subject: ")] == ["c0004", "c0003", "c0001"]
     assert "+line_4 = 4  # by candidate 4" in log
 
@@ -139,7 +143,7 @@ def test_foreign_commit_on_the_branch_stops_an_append_and_is_named(workspace, gi
     commits: dict[int, str] = {}
     scene.admit(ledger, 1, None, commits)
     git(workspace.git_dir, "worktree", "add", "--quiet", str(tmp_path / "wt"), f"runs/{ledger.run}")
-    git(tmp_path / "wt", *"-c user.name=Eve -c user.email=e@x commit --quiet --allow-empty -m tweak".split())
+    git(tmp_path / "wt", *EVE, "commit", "--quiet", "--allow-empty", "-m", "tweak")
     foreign = git(tmp_path / "wt", "rev-parse", "HEAD").strip()
     with pytest.raises(EngineError, match=rf"{foreign[:12]} 'tweak' by Eve <e@x> .* is not kbtui's; .*resume"):
         scene.complete(ledger, 1, True, commits[1])
@@ -151,7 +155,7 @@ def test_foreign_commit_on_the_branch_stops_an_append_and_is_named(workspace, gi
 def test_foreign_commit_on_the_branch_stops_a_resume_and_is_named(told, git, message):
     workspace, run, _ = told
     tip = git(workspace.git_dir, "rev-parse", f"runs/{run}").strip()
-    who = "-c user.name=kbtui -c user.email=kbtui@localhost".split()
+    who = ["-c", "user.name=kbtui", "-c", "user.email=kbtui@localhost"]
     foreign = git(workspace.git_dir, *who, "commit-tree", "-p", tip, "-m", message, f"{tip}^{{tree}}").strip()
     git(workspace.git_dir, "update-ref", f"refs/heads/runs/{run}", foreign)
     with pytest.raises(EngineError, match=f"{foreign[:12]} 'tweak'"):
@@ -160,7 +164,7 @@ def test_foreign_commit_on_the_branch_stops_a_resume_and_is_named(told, git, mes
 
 def test_branch_in_the_way_is_named(tmp_path, git, scene):
     git(tmp_path, "init", "--quiet", "theirs")
-    git(tmp_path / "theirs", *"-c user.name=U -c user.email=u@x commit --quiet --allow-empty -m one".split())
+    git(tmp_path / "theirs", *EVE, "commit", "--quiet", "--allow-empty", "-m", "one")
     git(tmp_path / "theirs", "branch", "runs")
     workspace = create_workspace(tmp_path / "ws", repo=tmp_path / "theirs")
     with pytest.raises(EngineError, match="branch named 'runs' in the way; rename"):
@@ -179,16 +183,17 @@ def test_lock_left_by_a_killed_writer_is_taken_over(told, scene):
 
 def test_objects_cut_short_by_a_power_loss_are_written_again(workspace, scene):
     objects = ObjectStore(workspace.git_dir)
-    oid = objects.write(b"blob", b"a kernel\n" * 50)
+    content = bytes(range(256))
+    oid = objects.write(b"blob", content)
     objects.close()
     path = workspace.git_dir / "objects" / oid[:2] / oid[2:]
     path.chmod(0o644)
-    path.write_bytes(path.read_bytes()[:20])
+    path.write_bytes(path.read_bytes()[:-40])
     again = ObjectStore(workspace.git_dir)
     with pytest.raises(EngineError, match=f"{oid} is missing or damaged"):
         again.read(oid)
-    assert again.write(b"blob", b"a kernel\n" * 50) == oid
-    assert again.read(oid) == b"a kernel\n" * 50
+    assert again.write(b"blob", content) == oid
+    assert again.read(oid) == content
     again.close()
 
 
