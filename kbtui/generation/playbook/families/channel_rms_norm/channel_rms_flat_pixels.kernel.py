@@ -12,7 +12,7 @@ import triton.language as tl
 EPS = 1e-5
 TILE_ELEMENTS = 4096
 MIN_PIXELS = 16
-ELEMENTS_PER_THREAD = 8
+ELEMENTS_PER_THREAD = 16
 
 
 @triton.jit

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 EPS = 1e-5
-CHANNELS = 8
+CHANNELS = 16
 PIXELS = 512
 NUM_WARPS = 4
 STAGES = 2

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 EPS = 1e-5
-TILE_ELEMENTS = 8192
+TILE_ELEMENTS = 4096
 MIN_PIXELS = 16
 ELEMENTS_PER_THREAD = 32
 PROGRAMS_PER_SM = 4

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 TILE = 4096
-NUM_WARPS = 8
+NUM_WARPS = 16
 STAGES = 1
 MATRIX_READ = "evict_first"
 

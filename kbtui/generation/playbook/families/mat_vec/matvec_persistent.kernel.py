@@ -10,8 +10,8 @@ import triton
 import triton.language as tl
 
 TILE = 4096
-NUM_WARPS = 8
-PROGRAMS_PER_SM = 2
+NUM_WARPS = 16
+PROGRAMS_PER_SM = 3
 STAGES = 1
 N_SMS = 132
 

@@ -10,7 +10,7 @@ import triton.language as tl
 
 ROWS = 1
 TILE = 4096
-NUM_WARPS = 8
+NUM_WARPS = 16
 PROGRAMS_PER_SM = 4
 STAGES = 1
 MATRIX_READ = "evict_first"

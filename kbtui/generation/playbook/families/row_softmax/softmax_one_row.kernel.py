@@ -1,7 +1,8 @@
 """Softmax over rows, one row a program, the row in registers.
 
 y_j = exp(x_j - m) / s with m = max_k x_k and s = sum_k exp(x_k - m): one read and one write of each row.
-Rows wider than MAX_TILE go through a running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867).
+Rows wider than MAX_TILE go through a running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867); their
+second walk goes backwards, towards what is still in cache.
 """
 
 import torch
@@ -9,9 +10,9 @@ import triton
 import triton.language as tl
 
 MAX_TILE = 32768
-ELEMENTS_PER_THREAD = 32
+ELEMENTS_PER_THREAD = 16
 MAX_WARPS = 32
-WIDE_TILE = 8192
+WIDE_TILE = 16384
 
 
 @triton.jit
@@ -33,17 +34,20 @@ def row_in_tiles(x_ptr, out_ptr, x_row, x_col, out_row, out_col, n_cols, TILE: t
     running_sum = 0.0
     for start in range(0, n_cols, TILE):
         cols = start + tl.arange(0, TILE)
-        x = tl.load(x_ptr + cols * x_col, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + cols * x_col, mask=cols < n_cols, other=-float("inf"), eviction_policy="evict_last")
+        x = x.to(tl.float32)
         new_max = tl.maximum(running_max, tl.max(x, axis=0))
         # A row may begin with tiles of -inf: shifting by -inf would make NaN of them.
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         running_sum = running_sum * tl.exp(running_max - shift) + tl.sum(tl.exp(x - shift), axis=0)
         running_max = new_max
-    for start in range(0, n_cols, TILE):
-        cols = start + tl.arange(0, TILE)
+    last = (tl.cdiv(n_cols, TILE) - 1) * TILE
+    for back in range(0, n_cols, TILE):
+        cols = last - back + tl.arange(0, TILE)
         mask = cols < n_cols
-        x = tl.load(x_ptr + cols * x_col, mask=mask, other=-float("inf")).to(tl.float32)
-        tl.store(out_ptr + cols * out_col, tl.exp(x - running_max) / running_sum, mask=mask)
+        x = tl.load(x_ptr + cols * x_col, mask=mask, other=-float("inf"), eviction_policy="evict_first")
+        y = tl.exp(x.to(tl.float32) - running_max) / running_sum
+        tl.store(out_ptr + cols * out_col, y, mask=mask, eviction_policy="evict_first")
 
 
 def kernel_function(x):

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-TILE = 4096
+TILE = 8192
 NUM_WARPS = 8
 STAGES = 1
 SECOND_READ = "evict_first"

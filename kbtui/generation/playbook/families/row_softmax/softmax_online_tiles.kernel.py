@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-TILE = 8192
+TILE = 16384
 NUM_WARPS = 16
 STAGES = 1
 FIRST_READ = "evict_last"

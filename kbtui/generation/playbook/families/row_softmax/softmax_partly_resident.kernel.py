@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 RESIDENT = 32768
-TILE = 4096
+TILE = 8192
 NUM_WARPS = 32
 STAGES = 1
 

@@ -2,7 +2,7 @@
 
 y_j = exp(x_j - m) / s, the row in registers, one read and one write. The loop loads the next rows while this one is
 reduced (software pipelining through shared memory, as many stages as SHARED_BYTES holds). Rows wider than MAX_TILE go
-through a running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867).
+through a running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867), and then backwards.
 """
 
 import torch
@@ -13,7 +13,7 @@ MAX_TILE = 16384
 ELEMENTS_PER_THREAD = 32
 PROGRAMS_PER_SM = 2
 STAGES = 2
-WIDE_TILE = 8192
+WIDE_TILE = 16384
 N_SMS = 132
 SHARED_BYTES = 166912
 
@@ -40,17 +40,20 @@ def rows_in_tiles(x_ptr, out_ptr, x_row, x_col, out_row, out_col, n_rows, n_cols
         running_sum = 0.0
         for start in range(0, n_cols, TILE):
             cols = start + tl.arange(0, TILE)
-            x = tl.load(x_start + cols * x_col, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+            x = tl.load(x_start + cols * x_col, mask=cols < n_cols, other=-float("inf"), eviction_policy="evict_last")
+            x = x.to(tl.float32)
             new_max = tl.maximum(running_max, tl.max(x, axis=0))
             # A row may begin with tiles of -inf: shifting by -inf would make NaN of them.
             shift = tl.where(new_max == -float("inf"), 0.0, new_max)
             running_sum = running_sum * tl.exp(running_max - shift) + tl.sum(tl.exp(x - shift), axis=0)
             running_max = new_max
-        for start in range(0, n_cols, TILE):
-            cols = start + tl.arange(0, TILE)
+        last = (tl.cdiv(n_cols, TILE) - 1) * TILE
+        for back in range(0, n_cols, TILE):
+            cols = last - back + tl.arange(0, TILE)
             mask = cols < n_cols
-            x = tl.load(x_start + cols * x_col, mask=mask, other=-float("inf")).to(tl.float32)
-            tl.store(out_start + cols * out_col, tl.exp(x - running_max) / running_sum, mask=mask)
+            x = tl.load(x_start + cols * x_col, mask=mask, other=-float("inf"), eviction_policy="evict_first")
+            y = tl.exp(x.to(tl.float32) - running_max) / running_sum
+            tl.store(out_start + cols * out_col, y, mask=mask, eviction_policy="evict_first")
 
 
 def kernel_function(x):

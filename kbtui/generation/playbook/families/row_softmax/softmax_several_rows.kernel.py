@@ -2,7 +2,7 @@
 
 y_ij = exp(x_ij - m_i) / s_i. Short rows fill a program together, and their reductions run side by side. Rows are
 only put together while at least one program is left for every SM. Rows wider than TILE_ELEMENTS go through a
-running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867).
+running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867), and then backwards, towards what is in cache.
 """
 
 import torch
@@ -11,8 +11,8 @@ import triton.language as tl
 
 TILE_ELEMENTS = 32768
 MAX_ROWS = 32
-ELEMENTS_PER_THREAD = 32
-WIDE_TILE = 8192
+ELEMENTS_PER_THREAD = 16
+WIDE_TILE = 16384
 N_SMS = 132
 
 
@@ -38,17 +38,20 @@ def row_in_tiles(x_ptr, out_ptr, x_row, x_col, out_row, out_col, n_cols, TILE: t
     running_sum = 0.0
     for start in range(0, n_cols, TILE):
         cols = start + tl.arange(0, TILE)
-        x = tl.load(x_ptr + cols * x_col, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+        x = tl.load(x_ptr + cols * x_col, mask=cols < n_cols, other=-float("inf"), eviction_policy="evict_last")
+        x = x.to(tl.float32)
         new_max = tl.maximum(running_max, tl.max(x, axis=0))
         # A row may begin with tiles of -inf: shifting by -inf would make NaN of them.
         shift = tl.where(new_max == -float("inf"), 0.0, new_max)
         running_sum = running_sum * tl.exp(running_max - shift) + tl.sum(tl.exp(x - shift), axis=0)
         running_max = new_max
-    for start in range(0, n_cols, TILE):
-        cols = start + tl.arange(0, TILE)
+    last = (tl.cdiv(n_cols, TILE) - 1) * TILE
+    for back in range(0, n_cols, TILE):
+        cols = last - back + tl.arange(0, TILE)
         mask = cols < n_cols
-        x = tl.load(x_ptr + cols * x_col, mask=mask, other=-float("inf")).to(tl.float32)
-        tl.store(out_ptr + cols * out_col, tl.exp(x - running_max) / running_sum, mask=mask)
+        x = tl.load(x_ptr + cols * x_col, mask=mask, other=-float("inf"), eviction_policy="evict_first")
+        y = tl.exp(x.to(tl.float32) - running_max) / running_sum
+        tl.store(out_ptr + cols * out_col, y, mask=mask, eviction_policy="evict_first")
 
 
 def kernel_function(x):

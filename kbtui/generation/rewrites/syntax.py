@@ -1,0 +1,227 @@
+"""What the rewrites need to know of a Triton source's syntax tree: its kernels, launches and constants. Pure."""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import libcst as cst
+import libcst.matchers as m
+
+Node = cst.CSTNode
+#: A replacement for a node, or what makes one of the node as it is after its children were replaced.
+Replacement = (
+    cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement] | Callable[[cst.CSTNode], cst.CSTNode]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A call ``kernel[grid](...)`` in a host function."""
+
+    kernel: str
+    call: cst.Call
+    host: cst.FunctionDef
+
+    @property
+    def grid(self) -> cst.BaseExpression:
+        subscript = cst.ensure_type(self.call.func, cst.Subscript)
+        index = subscript.slice[0].slice
+        if len(subscript.slice) > 1:
+            return cst.Tuple([cst.Element(cst.ensure_type(s.slice, cst.Index).value) for s in subscript.slice])
+        return cst.ensure_type(index, cst.Index).value
+
+    def keyword(self, name: str) -> cst.Arg | None:
+        return next((a for a in self.call.args if a.keyword is not None and a.keyword.value == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A parsed module with its jit kernels (by name), host functions and launches, in source order."""
+
+    module: cst.Module
+    kernels: Mapping[str, cst.FunctionDef]
+    hosts: tuple[cst.FunctionDef, ...]
+    launches: tuple[Launch, ...]
+
+    def code_with(self, changes: Mapping[Node, Replacement]) -> str:
+        """The source's text with the given nodes replaced."""
+        changed = self.module.visit(_Replace(changes))
+        return cst.ensure_type(changed, cst.Module).code
+
+
+@lru_cache(maxsize=32)
+def parse(source: str) -> Source | None:
+    """The parsed source, or None where it has no syntax."""
+    try:
+        ast.parse(source)
+        module = cst.parse_module(source)
+    except (cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    functions = [f for f in module.body if isinstance(f, cst.FunctionDef)]
+    kernels = {f.name.value: f for f in functions if is_jit(f)}
+    hosts = tuple(f for f in functions if not is_jit(f))
+    launches = tuple(launch for host in hosts for launch in _launches(host, kernels))
+    return Source(module, kernels, hosts, launches)
+
+
+def is_jit(function: cst.FunctionDef) -> bool:
+    """Whether a decorator is ``triton.jit`` or ``jit``, called or not."""
+    return any(dotted(d.decorator) in ("triton.jit", "jit") for d in function.decorators)
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """``triton.jit`` of a name, an attribute, or a call of one; empty for anything else."""
+    match node:
+        case cst.Call(func=func):
+            return dotted(func)
+        case cst.Name(value=value):
+            return value
+        case cst.Attribute(value=value, attr=attr):
+            return f"{dotted(value)}.{attr.value}"
+        case _:
+            return ""
+
+
+def _launches(host: cst.FunctionDef, kernels: Mapping[str, cst.FunctionDef]) -> Iterator[Launch]:
+    """Launches of known kernels; one through a local name bound to a choice of kernels names the first of them."""
+    for call in m.findall(host, m.Call(func=m.Subscript(value=m.Name()))):
+        call = cst.ensure_type(call, cst.Call)
+        name = cst.ensure_type(cst.ensure_type(call.func, cst.Subscript).value, cst.Name).value
+        if name in kernels:
+            yield Launch(name, call, host)
+            continue
+        chosen = [n for v in values_of(host, name) for n in find_names(v) if n in kernels]
+        if chosen:
+            yield Launch(chosen[0], call, host)
+
+
+def find_names(node: cst.CSTNode) -> list[str]:
+    return [cst.ensure_type(n, cst.Name).value for n in m.findall(node, m.Name())]
+
+
+def values_of(scope: cst.FunctionDef | cst.Module, name: str) -> list[cst.BaseExpression]:
+    """Every expression assigned to a name in a scope, through tuple assignments too."""
+    found: list[cst.BaseExpression] = []
+    for node in m.findall(scope, m.Assign()):
+        assign = cst.ensure_type(node, cst.Assign)
+        for target in assign.targets:
+            found += _assigned(target.target, assign.value, name)
+    return found
+
+
+def _assigned(target: cst.BaseExpression, value: cst.BaseExpression, name: str) -> list[cst.BaseExpression]:
+    match target, value:
+        case cst.Name(value=bound), _ if bound == name:
+            return [value]
+        case cst.Tuple(), cst.IfExp(body=body, orelse=orelse):
+            return _assigned(target, body, name) + _assigned(target, orelse, name)
+        case cst.Tuple(elements=targets), cst.Tuple(elements=values) if len(targets) == len(values):
+            return [v for t, x in zip(targets, values, strict=True) for v in _assigned(t.value, x.value, name)]
+        case _:
+            return []
+
+
+def integers_behind(source: Source, launch: Launch, value: cst.BaseExpression) -> list[cst.Integer]:
+    """The integer literals a launch's argument comes from: itself, or those its local or module name is bound to.
+
+    Empty where it is computed (``triton.next_power_of_2(n)``), so that nothing is changed behind a formula's back.
+    """
+    match value:
+        case cst.Integer():
+            return [value]
+        case cst.IfExp(body=body, orelse=orelse):
+            return integers_behind(source, launch, body) + integers_behind(source, launch, orelse)
+        case cst.Name(value=name):
+            bound = values_of(launch.host, name) or values_of(source.module, name)
+            parts = [integers_behind(source, launch, b) for b in bound if not isinstance(b, cst.Name)]
+            return [i for part in parts for i in part] if all(parts) else []
+        case _:
+            return []
+
+
+def constexpr_params(kernel: cst.FunctionDef) -> list[str]:
+    """Names annotated ``tl.constexpr``, in order."""
+    params = [*kernel.params.params, *kernel.params.kwonly_params]
+    annotated = [(p, p.annotation) for p in params if p.annotation is not None]
+    return [p.name.value for p, a in annotated if dotted(a.annotation).split(".")[-1] == "constexpr"]
+
+
+def param_names(function: cst.FunctionDef) -> list[str]:
+    return [p.name.value for p in (*function.params.params, *function.params.kwonly_params)]
+
+
+def calls_in(node: cst.CSTNode, *names: str) -> list[cst.Call]:
+    """Calls of ``tl.<name>`` below a node, in source order."""
+    wanted = {f"tl.{name}" for name in names}
+    found = [cst.ensure_type(c, cst.Call) for c in m.findall(node, m.Call())]
+    return [c for c in found if dotted(c.func) in wanted]
+
+
+def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:
+    """A call's argument by keyword, or by position where no keyword names it."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == keyword:
+            return arg.value
+    positional = [a.value for a in call.args if a.keyword is None and not a.star]
+    return positional[position] if position is not None and position < len(positional) else None
+
+
+def with_keyword(call: cst.Call, name: str, value: cst.BaseExpression) -> cst.Call:
+    """The call with a keyword set: altered where it is given, else put after the last argument in the same style."""
+    keyword_arg = cst.Arg(value, cst.Name(name), equal=_tight())
+    args = list(call.args)
+    for index, arg in enumerate(args):
+        if arg.keyword is not None and arg.keyword.value == name:
+            args[index] = arg.with_changes(value=value)
+            return call.with_changes(args=args)
+    if args:
+        keyword_arg = keyword_arg.with_changes(comma=args[-1].comma)
+        args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+    return call.with_changes(args=[*args, keyword_arg])
+
+
+def without_keywords(call: cst.Call, names: Sequence[str]) -> cst.Call:
+    args = [a for a in call.args if a.keyword is None or a.keyword.value not in names]
+    if args and len(args) < len(call.args):
+        args[-1] = args[-1].with_changes(comma=call.args[-1].comma)
+    return call.with_changes(args=args)
+
+
+def contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
+    """Whether a very node, not one like it, is in a tree."""
+    return node is wanted or any(contains(child, wanted) for child in node.children)
+
+
+def code_of(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+def expression(text: str) -> cst.BaseExpression:
+    return cst.parse_expression(text)
+
+
+def statement(text: str) -> cst.BaseStatement:
+    parsed = cst.parse_statement(text)
+    assert isinstance(parsed, cst.BaseStatement)
+    return parsed
+
+
+def _tight() -> cst.AssignEqual:
+    return cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+
+
+class _Replace(cst.CSTTransformer):
+    """Swaps nodes found by identity; a callable gets the node with its children already swapped."""
+
+    def __init__(self, changes: Mapping[Node, Replacement]) -> None:
+        super().__init__()
+        self.changes = changes
+
+    def on_leave(self, original_node, updated_node):  # type: ignore[no-untyped-def]
+        change = self.changes.get(original_node)
+        if change is None:
+            return super().on_leave(original_node, updated_node)
+        if isinstance(change, (cst.CSTNode, cst.RemovalSentinel, cst.FlattenSentinel)):
+            return change
+        return change(updated_node)
