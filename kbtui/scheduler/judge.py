@@ -36,7 +36,7 @@ def judge(
     comparison = _against_incumbent(state, rung, outcome)
     score = chained_score(state, rung, outcome)
     if comparison is None:
-        return Judgement(_without_incumbent(rung), "first to be timed on this rung", score, new_incumbent=True)
+        return _first_timed(state, candidate, rung, score)
     if outcome.measurement.unstable:
         return Judgement(Decision.PRUNE, f"unstable: {outcome.measurement.unstable}; {_numbers(comparison)}", score)
     if rung == CONFIRM:
@@ -49,8 +49,12 @@ def judge(
     return _not_faster(state, candidate, rung, comparison, score, policy)
 
 
-def _without_incumbent(rung: int) -> Decision:
-    return Decision.CROWN if rung == CONFIRM else Decision.PROMOTE
+def _first_timed(state: RunState, candidate: str, rung: int, score: float) -> Judgement:
+    """Nobody to compare with yet. The first kernel is the baseline of every rung but is never a champion itself."""
+    if candidate == state.first and rung >= PROFILE:
+        return Judgement(Decision.PRUNE, "the baseline of the run: timed and diagnosed", score, new_incumbent=True)
+    decision = Decision.CROWN if rung == CONFIRM else Decision.PROMOTE
+    return Judgement(decision, "first to be timed on this rung", score, new_incumbent=True)
 
 
 def _not_faster(

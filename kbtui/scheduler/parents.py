@@ -26,8 +26,8 @@ def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
     """
     assert state.started is not None
     generators = state.started.generators
-    if "playbook" in generators and ("playbook", None) not in state.exhausted:
-        return Propose("playbook", None, Phase.COARSE, policy.batch, "draft each structure once")
+    if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
+        return Propose("playbook", None, Phase.COARSE, policy.batch, "coarse: every structure before refining any")
     options = [
         _option(state, generator, parent, policy)
         for generator in generators

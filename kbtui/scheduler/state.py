@@ -72,7 +72,12 @@ class RungSpend:
 
 @dataclass(slots=True)
 class RunState:
-    """Fold events with ``apply``, in order, from the first (a RunStarted)."""
+    """Fold events with ``apply``, in order, from the first (a RunStarted).
+
+    ``all_drafted``: the last answer to a question without a parent brought no structure that was new.
+    ``gained_seq``: when a structure last brought an incumbent, as the event's number.
+    ``open_batch``: candidates of a generator's answer that is not complete yet, by source SHA-256.
+    """
 
     started: RunStarted | None = None
     opened: ProblemOpened | None = None
@@ -86,6 +91,7 @@ class RunState:
     yields: dict[str, Yield] = field(default_factory=dict)
     exhausted: set[tuple[str, str | None]] = field(default_factory=set)
     asked: list[tuple[int, ProposalsMade]] = field(default_factory=list)
+    all_drafted: bool = False
     gained_seq: dict[str, int] = field(default_factory=dict)
     user_hints: list[str] = field(default_factory=list)
     spend: dict[int, RungSpend] = field(default_factory=dict)
@@ -139,6 +145,9 @@ class RunState:
 
     def _proposals(self, event: ProposalsMade) -> None:
         self.asked.append((self.seq, event))
+        known = {t.candidate.structure for t in self.tried.values()}
+        if event.parent is None:
+            self.all_drafted = not any(t.candidate.structure not in known for t in self.open_batch.values())
         for tried in self.open_batch.values():
             self._enter(tried)
         self.open_batch = {}
