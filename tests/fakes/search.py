@@ -1,6 +1,6 @@
 """Fakes of the engine's ports: a device with planted speeds, a generator of numbered structures, a ledger in memory."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
@@ -163,15 +163,9 @@ def started(budget: Budget) -> RunStarted:
     )
 
 
-def frozen_clock() -> Iterator[float]:
-    while True:
-        yield 0.0
-
-
 def engine_on(ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None) -> Engine:
     if not ledger.log:
         ledger.append(started(budget or Budget()), 0.0, 0.0)
-    clock = frozen_clock()
-    meter = Meter(ledger.spent(), now_s=lambda: next(clock))
+    meter = Meter(ledger.spent(), now_s=lambda: 0.0)
     generators = {"playbook": Numbered("playbook")}
     return Engine(PROBLEM, ledger, device, generators, lambda s, a: (), meter, lambda e, s: None)
