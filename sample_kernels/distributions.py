@@ -29,7 +29,7 @@ def draw(
 
     ``normal`` is N(0, 1); ``wide`` and ``tiny`` scale it, ``offset`` shifts it; ``mixed`` gives every slice along
     the last axis (every element of a vector) a magnitude of its own; ``structured`` is a ramp along the last axis
-    that changes direction with the first index. A generator of another device draws there and moves the result,
+    times cos(i) along the one before. A generator of another device draws there and moves the result,
     so a seed means the same values on both. Raises ValueError on another distribution.
     """
     if distribution not in DISTRIBUTIONS:
@@ -63,5 +63,4 @@ def _ramp(size: tuple[int, ...], device: torch.device) -> torch.Tensor:
     climb = torch.linspace(-_RAMP, _RAMP, size[-1], device=device)
     if len(size) == 1:
         return climb
-    direction = 1.0 - 2.0 * (torch.arange(size[0], device=device) % 2)
-    return climb * direction.reshape(-1, *[1] * (len(size) - 1))
+    return climb * torch.cos(torch.arange(size[-2], device=device, dtype=torch.float32))[:, None]

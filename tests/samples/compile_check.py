@@ -1,4 +1,4 @@
-"""Compile one sample's first kernel for a chip that is not there, on every shape, and print its resources as JSON.
+"""Compile one sample's first kernel for a chip that is not there, on every timed shape, and print its resources as JSON.
 
 usage: python compile_check.py NAME ARCH (in a fresh process, with TRITON_INTERPRET unset)
 """
@@ -17,6 +17,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
+from kbtui.domain.problem import ShapeRole
 from kbtui.problems import load_problem
 
 PTXAS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
@@ -66,7 +67,7 @@ def main(name: str, arch: int) -> None:
     make_inputs = runpy.run_path(str(folder / "reference.py"))["make_inputs"]
     kernel_function = runpy.run_path(str(folder / "kernel.py"))["kernel_function"]
     rows = []
-    for shape in problem.spec.shapes:
+    for shape in problem.spec.shapes_of(ShapeRole.TUNE):
         kernel_function(*make_inputs(shape.as_dict(), None, "meta", "normal", dtype=problem.spec.dtype_of(shape)))
         for kernel in compiled.values():
             shared = kernel.metadata.shared

@@ -1,0 +1,58 @@
+"""For all tests: no user's settings leak in, GPU tests skip without one, missing programs are named."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+MISSING = "missing program: "
+SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in [n for n in os.environ if n.startswith("KBTUI_") and n != "KBTUI_CI"]:
+        del os.environ[name]
+    os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="kbtui-no-settings-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not Path("/proc/driver/nvidia/version").exists():
+        for item in items:
+            if item.get_closest_marker("gpu"):
+                item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("program"):
+        for program in marker.args:
+            if shutil.which(program, path=SYSTEM_PATH) is None:
+                pytest.skip(f"{MISSING}{program}")
+
+
+def _skipped_for_a_program(config: pytest.Config) -> list[str]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    reasons = [(report.nodeid, report.longrepr[2]) for report in skipped if isinstance(report.longrepr, tuple)]
+    return [f"{node}: {reason.removeprefix('Skipped: ')}" for node, reason in reasons if MISSING in reason]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    if os.environ.get("KBTUI_CI") and exitstatus == 0 and _skipped_for_a_program(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = _skipped_for_a_program(config)
+    if skipped:
+        terminalreporter.section("skipped for a missing program")
+        for line in skipped:
+            terminalreporter.write_line(line)
+        if os.environ.get("KBTUI_CI"):
+            terminalreporter.write_line("KBTUI_CI is set: install these programs; the run counts as failed", red=True)
