@@ -116,6 +116,10 @@ class CandidateClient:
     timeout_s: float
     load_timeout_s: float = 20.0
 
+    def warm(self) -> None:
+        """Where a pool has done it, this costs nothing."""
+        self.worker.call("warm", timeout_s=60.0)
+
     def map_arena(self, n_bytes: int, handle: bytes) -> None:
         self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
 

@@ -57,9 +57,18 @@ def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
 
 def _raised(failure: WorkerError, stage: int, proof: Proof, where: str) -> Verdict:
     detail = _line(f"{failure.type}: {failure.message}", where)
+    if failure.type not in ("CompilationError", "OutOfResources") and _tried_to_compile(failure):
+        detail = _line(f"a kernel was not compiled ahead: {failure.type}: {failure.message}", where)
+        return unverified(Reason.HARNESS_FAILED, stage, proof, detail)
     if failure.type in _OURS:
         return unverified(_OURS[failure.type], stage, proof, detail)
     return Verdict(VerdictKind.REJECTED, _reason(failure), stage, proof, detail, failure.line)
+
+
+def _tried_to_compile(failure: WorkerError) -> bool:
+    """Whether a confined child had to start a compiler, which it may not: its cache lacked something."""
+    last = failure.traceback_tail[-800:]
+    return any(place in last for place in ("triton/runtime/build.py", "triton/runtime/cache.py", "nvidia/compiler.py"))
 
 
 def _reason(failure: WorkerError) -> Reason:

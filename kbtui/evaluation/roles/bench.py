@@ -73,7 +73,7 @@ class Bench:
     def _block(self, call: Call, n_calls: int, sleep_s: float, keep_index: int, keep: Keep) -> tuple[list[float], bool]:
         events = [(_event(), _event()) for _ in range(n_calls)]
         sleep_s = min(max(sleep_s, SLEEP_LOW_S), SLEEP_HIGH_S)
-        torch.cuda._sleep(int(sleep_s * CYCLES_PER_S))
+        torch.cuda._sleep(int(sleep_s * CYCLES_PER_S))  # type: ignore[no-untyped-call]
         for i, (begin, end) in enumerate(events):
             self.flush()
             begin.record()
@@ -82,7 +82,7 @@ class Bench:
             if i == keep_index:
                 keep(result)
             del result
-        hidden = not events[0][0].query()
+        hidden = not events[0][0].query()  # type: ignore[no-untyped-call]
         torch.cuda.synchronize()
         return [begin.elapsed_time(end) * 1e3 for begin, end in events], hidden
 
@@ -109,4 +109,4 @@ def rotating(function: Callable[..., Any], copies: Sequence[Sequence[Any]]) -> C
 
 
 def _event() -> torch.cuda.Event:
-    return torch.cuda.Event(enable_timing=True)
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]

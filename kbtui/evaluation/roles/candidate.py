@@ -54,6 +54,10 @@ class Candidate:
         self._queue_s = 0.0
         self._flags = global_flags()
 
+    def warm(self) -> None:
+        """Be as a spare is. For a child that no pool has warmed."""
+        warm(())
+
     def map_arena(self, n_bytes: int, payload: bytes) -> None:
         """Open the referee's device memory."""
         self._arena = CudaArena.open(payload, n_bytes)
@@ -178,5 +182,5 @@ class Candidate:
 
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     candidate = Candidate(fds)
-    names = ("map_arena", "load", "bind", "check", "no_op", "warm_up", "timed", "back_to_back", "release")
+    names = ("warm", "map_arena", "load", "bind", "check", "no_op", "warm_up", "timed", "back_to_back", "release")
     return {name: getattr(candidate, name) for name in names}

@@ -26,11 +26,11 @@ MOVES = frozenset(
 )  # fmt: skip
 
 
-class Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Collects the names of operations that compute outside ``allowed`` (names as ``mm`` or ``aten.mm``)."""
 
     def __init__(self, device: str, allowed: Iterable[str] = (), poison_empties: bool = True) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.device = device
         self.allowed = frozenset(name.removeprefix("torch.").removeprefix("aten.") for name in allowed)
         self.poison_empties = poison_empties

@@ -1,0 +1,40 @@
+"""The devices a problem can be evaluated on, by the key a user names."""
+
+import re
+from pathlib import Path
+
+from kbtui.domain.device import DATA_SHEETS
+from kbtui.engine.ports import Device
+from kbtui.errors import UsageError
+
+DEFAULT_MODEL = "model:a100"
+
+
+def open_device(key: str, workspace: Path) -> Device:
+    """``auto``, ``cuda:N`` or ``model:CHIP``; its ``spec`` is known at once, problems are opened on it later.
+
+    ``auto`` is ``cuda:0`` where the NVIDIA driver sees a GPU, else ``model:a100``. Raises UsageError for another key,
+    DeviceError where the device is not there.
+    """
+    if key == "auto":
+        key = resolve_auto()
+    if re.fullmatch(r"cuda(:\d+)?", key):
+        from kbtui.evaluation.devices.cuda import CudaDevice
+
+        return CudaDevice(key if ":" in key else "cuda:0", workspace)
+    if key.startswith("model:") and key.removeprefix("model:") in DATA_SHEETS:
+        from kbtui.evaluation.devices.model import ModelDevice
+
+        return ModelDevice(DATA_SHEETS[key.removeprefix("model:")], workspace)
+    raise UsageError(f"no device {key!r}", f"name one of auto, cuda:N, {', '.join(f'model:{c}' for c in DATA_SHEETS)}")
+
+
+def resolve_auto() -> str:
+    """The device key that ``auto`` stands for on this machine."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        return "cuda:0" if pynvml.nvmlDeviceGetCount() > 0 else DEFAULT_MODEL
+    except Exception:
+        return DEFAULT_MODEL

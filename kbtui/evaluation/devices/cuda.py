@@ -1,0 +1,180 @@
+"""Effects: a CUDA GPU as a device: gates, times and profiles candidates in children, holds the GPU's lock meanwhile.
+
+torch is never imported here; everything that touches the GPU is a child of the zygote.
+"""
+
+import contextlib
+import os
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, ProblemReport
+from kbtui.domain.measurement import Clock, Measurement
+from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.engine.ports import SampleSink
+from kbtui.errors import DeviceError, EngineError, KbtuiError, UsageError
+from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
+from kbtui.evaluation.devices.cuda_chip import spec_of, visible_device
+from kbtui.evaluation.devices.cuda_evaluation import ALONE_BLOCKS, Evaluation
+from kbtui.evaluation.devices.cuda_opened import OpenedProblem
+from kbtui.evaluation.devices.cuda_sides import OpponentError, Sides
+from kbtui.evaluation.family import family_of
+from kbtui.evaluation.gate.clients import RefereeError
+from kbtui.evaluation.gate.plan import n_elements
+from kbtui.evaluation.gpu_lock import GpuLock
+from kbtui.evaluation.measure.record import MatchLog
+from kbtui.evaluation.nvml import Nvml
+from kbtui.evaluation.process import WorkerFailure, Zygote, cuda_policy, probe
+
+PRIMER_ROLE = "kbtui.evaluation.roles.primer"
+CALL_TIMEOUT_S = 5.0
+_START_TIMEOUT_S = 120.0
+_SPARES = 4
+
+
+class CudaDevice:
+    """``cuda:N``. ``evaluate`` runs one candidate at a time; ``prefetch`` compiles others meanwhile.
+
+    Raises DeviceError where there is no such device.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        workspace: Path,
+        *,
+        call_timeout_s: float = CALL_TIMEOUT_S,
+        spares: int = _SPARES,
+        compile_baseline: bool = False,
+    ) -> None:
+        self._index = int(key.partition(":")[2] or 0)
+        self._root = workspace
+        self._call_timeout_s, self._n_spares, self._with_compile = call_timeout_s, spares, compile_baseline
+        self._held = contextlib.ExitStack()
+        self._opened: OpenedProblem | None = None
+        visible = visible_device(self._index, os.environ)
+        self._env = {"CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda"}
+        self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
+        try:
+            self.spec = self._look(key)
+        except BaseException:
+            self._zygote.close()
+            raise
+        self._lock = GpuLock(self.spec.uuid or f"{self._index}")
+        self._nvml = Nvml(self.spec.uuid or "")
+
+    def open(self, problem: Problem) -> ProblemReport:
+        """Start the referee, spares and compilers; find the family; time PyTorch. See the port."""
+        self._close_problem()
+        began = time.monotonic()
+        opened = self._assemble(problem)
+        with self._lock.held():
+            family = _family(opened)
+            opened.sides.spares(self._n_spares)
+            baselines = self._baselines(opened)
+        self._opened = opened
+        notes = tuple(f"{p.name}: {p.detail}" for p in probe() if not p.enforced)
+        return ProblemReport(family, baselines, notes, time.monotonic() - began)
+
+    def prefetch(self, source: str) -> None:
+        """Compile for the timed shapes, and for the hidden ones that the first stage runs."""
+        if self._opened is not None:
+            with contextlib.suppress(KbtuiError, RuntimeError):
+                if self._opened.static(source).ok:
+                    self._opened.compile(source, (1,))
+
+    def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
+        """See the port. Never raises for a candidate's failure or for one of ours."""
+        if self._opened is None:
+            raise EngineError("no problem is open on this device", "open one first")
+        return Evaluation(self._opened, request, on_sample).run()
+
+    def close(self) -> None:
+        """End every child. Idempotent."""
+        self._close_problem()
+        self._zygote.close()
+
+    def _assemble(self, problem: Problem) -> OpenedProblem:
+        inputs = describe_inputs(self._zygote, problem)
+        workers = max(1, (os.cpu_count() or 2) - 2)
+        compiler = self._held.enter_context(
+            Compiler(self._zygote, self.spec, problem, inputs, self._cache("compiled"), workers, launchers=True)
+        )
+        driver = self._cache("driver")
+        policy = cuda_policy(read=(driver,), env=tuple({**self._env, "TRITON_CACHE_DIR": str(driver)}.items()))
+        memory = self.spec.memory_bytes
+
+        def compiled_cache(source: str) -> Path:
+            """Where its kernels lie, once they do: an opponent may come from a run that was resumed."""
+            compiler.submit(source).result()
+            return compiler.cache_of(source)
+
+        sides = Sides(self._zygote, problem, policy, compiled_cache, memory, self._call_timeout_s)
+        self._held.callback(sides.drop)
+        n_inputs = max((len(a) for a in inputs.arguments.values()), default=0)
+        return OpenedProblem(
+            problem, self.spec, self._index, self._root, self._zygote, compiler, sides, self._lock, self._nvml,
+            n_inputs, self._with_compile,
+        )  # fmt: skip
+
+    def _look(self, key: str) -> DeviceSpec:
+        """What the GPU is, and a cache in which confined children find Triton's helpers."""
+        try:
+            with self._zygote.spawn(PRIMER_ROLE, sandbox=None) as primer:
+                properties = primer.call("properties", timeout_s=_START_TIMEOUT_S).value
+                launch_us = primer.call("prime", timeout_s=_START_TIMEOUT_S, cache=str(self._cache("driver"))).value
+        except (WorkerFailure, EngineError) as failure:
+            told = next(iter(str(failure).strip().splitlines()), "no reason given")[:200]
+            raise DeviceError(f"{key} cannot be used: {told}", "run kbtui doctor, or use --device model:a100") from None
+        return replace(spec_of(key, properties), launch_us=round(float(launch_us), 2))
+
+    def _cache(self, name: str) -> Path:
+        folder = (self._root / "cache" / name).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _baselines(self, opened: OpenedProblem) -> tuple[Baseline, ...]:
+        names = ("eager", "compile") if self._with_compile else ("eager",)
+        return tuple(time_baseline(opened, name) for name in names)
+
+    def _close_problem(self) -> None:
+        self._held.close()
+        self._opened = None
+
+
+def _family(opened: OpenedProblem) -> str | None:
+    """Runs the reference once: raises UsageError where it fails."""
+    problem = opened.problem
+    smallest = min(problem.spec.shapes_of(ShapeRole.PROXY) or problem.spec.shapes, key=n_elements)
+    try:
+        referee = opened.sides.referee
+        referee.prepare(smallest, problem.spec.distributions[0], [0])
+    except RefereeError as error:
+        told = next(iter(str(error).strip().splitlines()), "no reason given")[:200]
+        raise UsageError(f"the reference of {problem.spec.name} failed: {told}", f"correct {problem.path}") from None
+    if problem.spec.family:
+        return problem.spec.family
+    with contextlib.suppress(RefereeError):
+        return family_of(referee.operations(smallest))
+    return None
+
+
+def time_baseline(opened: OpenedProblem, name: str) -> Baseline:
+    """PyTorch on every timed shape: ``eager`` or ``compile``."""
+    shapes = opened.problem.spec.shapes_of(ShapeRole.TUNE)
+    log = MatchLog(tuple(s.name for s in shapes))
+    try:
+        side = opened.sides.baseline(name, name == "compile")
+    except OpponentError as error:
+        return Baseline(name, None, str(error)[:300])
+    with side.worker, opened.zygote.quiet():
+        match = opened.match(side, (), log, random.Random(0), lambda _: None, 0)
+        match.judged = False
+        try:
+            match.alone(shapes, ALONE_BLOCKS)
+        except (WorkerFailure, RefereeError) as error:
+            return Baseline(name, None, str(error)[:300])
+    return Baseline(name, Measurement(Clock.MEASURED, log.timings(), (), match.unstable))

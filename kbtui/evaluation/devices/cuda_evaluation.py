@@ -1,0 +1,279 @@
+"""Effects: evaluates one candidate at one rung on a GPU: compile, gate, turns against its opponents, profile."""
+
+import contextlib
+import json
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from kbtui.domain.candidate import Attachment
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, RungOutcome
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
+from kbtui.domain.problem import Shape, ShapeRole
+from kbtui.domain.profile import Diagnosis, KernelResources, Profile
+from kbtui.domain.rung import COMPILE, CONFIRM, SCREEN
+from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, verified
+from kbtui.engine.ports import SampleSink
+from kbtui.errors import DeviceError, EngineError
+from kbtui.evaluation.compile.report import CompileReport
+from kbtui.evaluation.devices.cuda_chip import has_data_sheet
+from kbtui.evaluation.devices.cuda_match import FaultError, Match
+from kbtui.evaluation.devices.cuda_opened import OpenedProblem
+from kbtui.evaluation.devices.cuda_sides import OpponentError, Side
+from kbtui.evaluation.gate.clients import RefereeError
+from kbtui.evaluation.gate.failures import device_is_suspect, verdict_of_failure
+from kbtui.evaluation.gate.plan import stages_to_run
+from kbtui.evaluation.gate.runner import run_stage
+from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
+from kbtui.evaluation.measure.record import MatchLog
+from kbtui.evaluation.measure.schedule import looks
+from kbtui.evaluation.process import WorkerFailure
+from kbtui.evaluation.profiling.diagnose import diagnose
+from kbtui.evaluation.profiling.ncu import Profiler
+
+ALONE_BLOCKS = 4
+#: A time below this share of the data sheet's bound is no time. What may stay in L2 is left out of the bound.
+CHIP_MARGIN = 0.9
+_FEW_LOOKS = (4, 10)
+
+
+class Evaluation:
+    """One candidate at one rung."""
+
+    def __init__(self, opened: OpenedProblem, request: EvaluationRequest, on_sample: SampleSink) -> None:
+        self.opened, self.request, self.on_sample = opened, request, on_sample
+        self.spec = opened.problem.spec
+        self.rung = request.rung
+        self.shapes = self.spec.timed_at(max(self.rung.index, SCREEN)) or self.spec.shapes_of(ShapeRole.TUNE)[:1]
+        self.rng = random.Random(f"{request.seed}/{request.candidate}/{self.rung.index}")
+        self.attachments: list[Attachment] = []
+        self.gpu_s = 0.0
+
+    def run(self) -> Evaluated:
+        began = time.monotonic()
+        outcome = self._outcome()
+        outcome = replace(outcome, gpu_s=self.gpu_s, wall_s=time.monotonic() - began)
+        return Evaluated(outcome, tuple(self.attachments))
+
+    def _outcome(self) -> RungOutcome:
+        report = self._compiled()
+        base = RungOutcome(report.verdict, 0.0, 0.0, report.resources, self._bound_us(self.shapes[0]))
+        if not report.verdict.ok or self.rung.index == COMPILE:
+            return base
+        try:
+            with self._on_gpu():
+                return self._twice(base)
+        except DeviceError as error:
+            return replace(base, verdict=self._ours(Reason.DEVICE_LOST, str(error)))
+
+    def _compiled(self) -> CompileReport:
+        static = self.opened.static(self.request.source)
+        if not static.ok:
+            return CompileReport(static, (), 0.0)
+        stages = stages_to_run(self.request.passed_stage, self.rung.gate_stage)
+        futures = self.opened.compile(self.request.source, stages)
+        if self.rung.index == COMPILE:
+            return futures[0].result()
+        reports = [f.result() for f in futures]
+        return next((r for r in reports if not r.verdict.ok), reports[0])
+
+    @contextlib.contextmanager
+    def _on_gpu(self) -> Iterator[None]:
+        with self.opened.lock.held():
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self.gpu_s += time.monotonic() - began
+
+    def _twice(self, base: RungOutcome) -> RungOutcome:
+        """A failure of ours gets a second try with new children; then it is unverified."""
+        for _ in range(2):
+            try:
+                return self._gated_and_timed(base)
+            except (RefereeError, OpponentError, EngineError) as error:
+                told = str(error)
+                self.opened.sides.drop()
+        return replace(base, verdict=self._ours(Reason.HARNESS_FAILED, told))
+
+    def _gated_and_timed(self, base: RungOutcome) -> RungOutcome:
+        try:
+            side = self.opened.sides.candidate(self.request.candidate, self.request.source)
+        except WorkerFailure as failure:
+            return replace(base, verdict=self._theirs(failure, self.rung.gate_stage, "import"))
+        try:
+            verdict = self._gate(side)
+            if not verdict.ok or self.rung.max_pairs == 0:
+                return replace(base, verdict=verdict)
+            return self._timed(side, verdict, base)
+        finally:
+            if not self.opened.sides.keeps(side):
+                side.worker.kill()
+
+    def _gate(self, side: Side) -> Verdict:
+        verdict = verified(max(self.request.passed_stage, 0), Proof.GPU, "passed before")
+        for stage in stages_to_run(self.request.passed_stage, self.rung.gate_stage):
+            verdict = run_stage(self.opened.sides.referee, side.client, self.spec, stage, self.request.seed, Proof.GPU)
+            if not verdict.ok:
+                if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
+                    self.opened.sides.check_device()
+                return verdict
+        return verdict
+
+    def _timed(self, side: Side, verdict: Verdict, base: RungOutcome) -> RungOutcome:
+        log = MatchLog(tuple(s.name for s in self.shapes))
+        try:
+            unstable = self._play(side, log)
+        except FaultError as caught:
+            fault = caught.fault
+            return replace(base, verdict=rejected(fault.reason, verdict.stage, Proof.GPU, fault.detail))
+        except WorkerFailure as failure:
+            return replace(base, verdict=self._theirs(failure, verdict.stage, "while timed"))
+        self._attach("samples", log)
+        too_fast = self._faster_than_chip(log, verdict)
+        if too_fast is not None:
+            return replace(base, verdict=too_fast)
+        comparisons = self._comparisons(log)
+        measurement = Measurement(Clock.MEASURED, log.timings(), comparisons, unstable)
+        if self.rung.process_pairs <= 1 and _leads(comparisons):
+            self.opened.sides.keep(side)
+        profile, diagnosis = self._diagnosed(measurement, base.resources)
+        return replace(base, verdict=verdict, measurement=measurement, profile=profile, diagnosis=diagnosis)
+
+    def _play(self, side: Side, log: MatchLog) -> str | None:
+        if self.rung.process_pairs > 1:
+            return self._play_fresh(side, log)
+        incumbent = self.request.incumbent or self.request.first
+        name = self.request.incumbent.id if self.request.incumbent else "first"
+        opponents = (self.opened.sides.kept(name, incumbent.source),) if incumbent else ()
+        with self.opened.zygote.quiet():
+            match = self._match(side, opponents, log)
+            if opponents:
+                passes = self._passes()
+                match.play(self.shapes, passes, lambda: decide(log.evidence(name), len(passes)) is not Outcome.UNCLEAR)
+            else:
+                match.alone(self.shapes, ALONE_BLOCKS)
+            if self.rung.index > SCREEN:
+                match.end_to_end(self.shapes[0])
+        return match.unstable
+
+    def _play_fresh(self, gated: Side, log: MatchLog) -> str | None:
+        """A new process for every side of every process pair; the one that was gated is not timed."""
+        gated.worker.kill()
+        unstable: str | None = None
+        for index in range(self.rung.process_pairs):
+            with contextlib.ExitStack() as held:
+                side, opponents = self._fresh_sides(held)
+                with self.opened.zygote.quiet():
+                    match = self._match(side, opponents, log)
+                    if opponents:
+                        match.play(self.shapes, self._passes_fresh(), lambda: self._settled(log))
+                    else:
+                        match.alone(self.shapes, ALONE_BLOCKS)
+                    if index == 0:
+                        match.end_to_end(self.shapes[0])
+                unstable = unstable or match.unstable
+        return unstable
+
+    def _fresh_sides(self, held: contextlib.ExitStack) -> tuple[Side, tuple[Side, ...]]:
+        """All children of one process pair, started at the same time."""
+        sides, request = self.opened.sides, self.request
+        _ = sides.referee
+        named = {request.incumbent.id: request.incumbent} if request.incumbent else {}
+        confirming = self.rung.index == CONFIRM
+        if request.first and (confirming or not named) and request.first.id not in named:
+            named["first"] = request.first
+        with ThreadPoolExecutor(max_workers=8) as threads:
+            mine = threads.submit(sides.candidate, request.candidate, request.source)
+            others = [threads.submit(sides.opponent, name, o.source) for name, o in named.items()]
+            if confirming:
+                others.append(threads.submit(sides.baseline, "eager"))
+                others += [threads.submit(sides.baseline, "compile", True)] if self.opened.with_compile else []
+        for future in (mine, *others):
+            if future.exception() is None:
+                held.callback(future.result().worker.kill)
+        return mine.result(), tuple(f.result() for f in others)
+
+    def _match(self, side: Side, opponents: tuple[Side, ...], log: MatchLog) -> Match:
+        return self.opened.match(side, opponents, log, self.rng, self.on_sample, self.rung.max_pairs)
+
+    def _passes(self) -> tuple[int, ...]:
+        """When to look: after every few pairs of one shape; seldom where looking means changing inputs."""
+        if len(self.shapes) == 1:
+            return looks(self.rung.max_pairs)
+        return (*(n for n in _FEW_LOOKS if n < self.rung.max_pairs), self.rung.max_pairs)
+
+    def _passes_fresh(self) -> tuple[int, ...]:
+        return tuple(sorted({min(4, self.rung.max_pairs), min(8, self.rung.max_pairs), self.rung.max_pairs}))
+
+    def _settled(self, log: MatchLog) -> bool:
+        return all(settled_within(log.evidence(name)) for name in log.processes[-1])
+
+    def _comparisons(self, log: MatchLog) -> tuple[Comparison, ...]:
+        names = list(dict.fromkeys(name for process in log.processes for name in process))
+        n_looks = len(self._passes()) if self.rung.process_pairs <= 1 else 1
+        found = [compare(name, log.evidence(name), n_looks) for name in names]
+        first = self.request.first
+        if first and self.request.incumbent and first.id == self.request.incumbent.id:
+            found += [replace(c, against="first") for c in found if c.against == first.id]
+        return tuple(found)
+
+    def _faster_than_chip(self, log: MatchLog, verdict: Verdict) -> Verdict | None:
+        """With a cold L2 inputs come from memory; only what an L2 holds of the output may still be in it."""
+        chip = self.opened.chip
+        if not has_data_sheet(chip.name):
+            return None
+        for shape, timing in zip(self.shapes, log.timings(), strict=True):
+            moved = max(0.0, self.spec.bytes_moved(shape) - chip.l2_bytes)
+            bound_us = chip.bound_us(moved, self.spec.flops(shape), self.spec.dtype_of(shape))
+            if timing.device_us < CHIP_MARGIN * bound_us:
+                told = f"{shape.name}: {timing.device_us:.1f} us, but the chip needs {bound_us:.1f} us"
+                return rejected(Reason.FASTER_THAN_CHIP, verdict.stage, Proof.GPU, told)
+        return None
+
+    def _diagnosed(
+        self, measurement: Measurement, resources: tuple[KernelResources, ...]
+    ) -> tuple[Profile | None, Diagnosis | None]:
+        """Of the shape with the most time above the problem's own bound: there is most to gain."""
+        times = {t.shape: t.device_us for t in measurement.timings}
+        shape = max(self.shapes, key=lambda s: times[s.name] / max(self._bound_us(s), 1e-3))
+        mine = tuple(r for r in resources if r.shape == shape.name)
+        if not mine:
+            return None, None
+        profile = self._profiled(shape, times[shape.name], mine) if self.rung.profile else None
+        return profile, diagnose(self.spec, self.opened.chip, shape, times[shape.name], mine, profile)
+
+    def _bound_us(self, shape: Shape) -> float:
+        return self.opened.chip.bound_us(
+            self.spec.bytes_moved(shape), self.spec.flops(shape), self.spec.dtype_of(shape)
+        )
+
+    def _profiled(self, shape: Shape, time_us: float, resources: tuple[KernelResources, ...]) -> Profile:
+        """ncu in a process of its own, from a copy of the candidate's cache."""
+        cache = self.opened.compiler.cache_of(self.request.source)
+        profiler = Profiler(self.opened.index, (self.opened.root / "scratch").resolve(), cache)
+        kernels = tuple(dict.fromkeys(r.kernel for r in resources))
+        profile, attached = profiler.profile(
+            self.opened.problem, self.request.source, shape, self.request.seed, kernels, time_us
+        )
+        self.attachments.extend(attached)
+        return profile
+
+    def _attach(self, name: str, log: MatchLog) -> None:
+        text = json.dumps({"candidate": self.request.candidate, "rung": self.rung.index, **log.to_plain()})
+        self.attachments.append(Attachment(f"{name}-{self.request.candidate}-r{self.rung.index}.json", text.encode()))
+
+    def _theirs(self, failure: WorkerFailure, stage: int, where: str) -> Verdict:
+        if device_is_suspect(failure):
+            self.opened.sides.check_device()
+        return verdict_of_failure(failure, stage, Proof.GPU, where)
+
+    def _ours(self, reason: Reason, told: str) -> Verdict:
+        return unverified(reason, self.rung.gate_stage, Proof.GPU, next(iter(told.splitlines()), "")[:300])
+
+
+def _leads(comparisons: tuple[Comparison, ...]) -> bool:
+    """Whether the candidate will be the incumbent: nobody to beat, or beaten."""
+    return not comparisons or comparisons[0].outcome is Outcome.FASTER

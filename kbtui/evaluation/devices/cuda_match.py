@@ -1,0 +1,173 @@
+"""Effects: plays a candidate against its opponents on the GPU, in turns, in one set of processes."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kbtui.domain.measurement import LiveSample
+from kbtui.domain.problem import ProblemSpec, Shape
+from kbtui.domain.verdict import Reason
+from kbtui.evaluation.devices.cuda_sides import OpponentError, Side, Sides
+from kbtui.evaluation.gate.runner import judged_fault
+from kbtui.evaluation.gate.tolerance import Fault
+from kbtui.evaluation.measure.loop import NEVER, PairSamples, retaken, time_pair
+from kbtui.evaluation.measure.record import MatchLog, ProcessLog
+from kbtui.evaluation.measure.schedule import calls_per_block
+from kbtui.evaluation.process import WorkerFailure
+
+WARM_S = 0.004
+_PROBE_CALLS = 4
+#: The engine's clock and the child's may differ by this factor and this much a call before one is called a liar.
+CLOCK_FACTOR, CLOCK_SLACK_US = 1.25, 3.0
+_CLOCK_TRIES = 3
+
+Trouble = Callable[[], str | None]
+Tell = Callable[[LiveSample], None]
+Stop = Callable[[], bool]
+
+
+class FaultError(Exception):
+    """The candidate was caught while it was timed."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.detail)
+        self.fault = fault
+
+
+@dataclass(slots=True)
+class Match:
+    """One candidate's process against its opponents' processes. ``trouble`` names what spoils a block taken now."""
+
+    sides: Sides
+    spec: ProblemSpec
+    candidate: Side
+    opponents: Sequence[Side]
+    log: MatchLog
+    max_pairs: int
+    trouble: Trouble
+    tell: Tell
+    rng: random.Random
+    judged: bool = True
+    unstable: str | None = None
+    _calls: dict[str, int] = field(default_factory=dict)
+    _on: str = ""
+
+    def play(self, shapes: Sequence[Shape], passes: Sequence[int], stop: Stop) -> None:
+        """Pairs on every shape up to each number in ``passes``, until ``stop`` says it is enough.
+
+        Raises FaultError, WorkerFailure (the candidate's), OpponentError, RefereeError.
+        """
+        mine: ProcessLog = {o.name: {s.name: [] for s in shapes} for o in self.opponents}
+        self.log.processes.append(mine)
+        for n_pairs in passes:
+            for shape in shapes:
+                self._settle_on(shape)
+                self._until(shape, mine, n_pairs)
+            if stop():
+                return
+
+    def alone(self, shapes: Sequence[Shape], n_blocks: int) -> None:
+        """Samples of the candidate with nobody to compare it with."""
+        for shape in shapes:
+            self._settle_on(shape)
+            taken = self.log.alone.setdefault(shape.name, [])
+            for block in range(n_blocks):
+                n_calls = self._calls[shape.name]
+                kept = self.rng.randrange(n_calls)
+                taken.extend(self.candidate.timed(n_calls, kept))
+                if block == 0:
+                    self._judge(shape, kept)
+
+    def end_to_end(self, shape: Shape) -> None:
+        """Back-to-back time on the host's clock; and the engine's own clock against the child's. Raises FaultError."""
+        self._settle_on(shape)
+        host_us, _ = self.candidate.client.back_to_back(8)
+        n_calls = max(4, min(200, round(8000 / max(host_us, 1.0))))
+        self.log.end_to_end_us[shape.name] = self._against_own_clock(shape, n_calls)
+
+    def _against_own_clock(self, shape: Shape, n_calls: int) -> float:
+        for _ in range(_CLOCK_TRIES):
+            short_s, _ = self._clocked(n_calls)
+            long_s, (host_us, device_us) = self._clocked(4 * n_calls)
+            slope_us = (long_s - short_s) * 1e6 / (3 * n_calls)
+            if slope_us <= CLOCK_FACTOR * max(device_us, 0.0) + CLOCK_SLACK_US:
+                return host_us
+        told = f"{shape.name}: its events say {device_us:.1f} us a call, the engine's clock {slope_us:.1f} us"
+        raise FaultError(Fault(Reason.CLOCKS_DISAGREE, told))
+
+    def _clocked(self, n_calls: int) -> tuple[float, tuple[float, float]]:
+        began = time.perf_counter()
+        times = self.candidate.client.back_to_back(n_calls)
+        return time.perf_counter() - began, times
+
+    def _settle_on(self, shape: Shape) -> None:
+        """Inputs in place, both sides bound and warm; then new values, which nobody has seen a result for."""
+        if self._on == shape.name:
+            return
+        referee = self.sides.referee
+        seeds = [self._seed() for _ in range(self.sides.copies)]
+        prepared = referee.prepare(shape, self.spec.distributions[0], seeds)
+        for side in (self.candidate, *self.opponents):
+            self._warm(side, prepared)
+        if shape.name not in self._calls:
+            probe = self.candidate.timed(_PROBE_CALLS, NEVER)
+            self._calls[shape.name] = calls_per_block(sorted(probe)[len(probe) // 2])
+        referee.refill([self._seed() for _ in range(self.sides.copies)])
+        self._on = shape.name
+
+    def _warm(self, side: Side, prepared: dict[str, object]) -> None:
+        try:
+            side.client.release()
+            side.client.bind(prepared)
+            side.client.warm_up(WARM_S)
+        except WorkerFailure as failure:
+            if side is self.candidate:
+                raise
+            raise OpponentError(f"{side.name}: {failure}") from failure
+
+    def _until(self, shape: Shape, mine: ProcessLog, n_pairs: int) -> None:
+        for opponent in self.opponents:
+            pairs = mine[opponent.name][shape.name]
+            while len(pairs) < n_pairs:
+                pair = self._pair(len(pairs), opponent, shape)
+                if not pairs:
+                    self._judge(shape, pair.kept)
+                pairs.append(pair)
+                self._report(shape, opponent, pair, len(pairs))
+
+    def _pair(self, index: int, opponent: Side, shape: Shape) -> PairSamples:
+        n_calls = self._calls[shape.name]
+        other = _Opponent(opponent)
+        pair, why = retaken(lambda: time_pair(index, self.candidate, other, n_calls, self.rng), self.trouble)
+        self.unstable = self.unstable or why
+        return pair
+
+    def _judge(self, shape: Shape, kept: int) -> None:
+        """The output of one timed call, chosen at random, on values that were filled in just before."""
+        if not self.judged:
+            return
+        fault = judged_fault(self.sides.referee.judge(kept % self.sides.copies), self.spec)
+        if fault is not None:
+            raise FaultError(Fault(Reason.WRONG_WHEN_TIMED, f"{shape.name}: {fault.detail}"))
+
+    def _report(self, shape: Shape, opponent: Side, pair: PairSamples, n: int) -> None:
+        mine_us, other_us = pair.medians_us
+        name = self.candidate.name
+        self.tell(LiveSample(name, opponent.name, shape.name, mine_us, other_us, n, self.max_pairs))
+
+    def _seed(self) -> int:
+        return self.rng.getrandbits(48)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opponent:
+    """A side whose failure says nothing of the candidate."""
+
+    side: Side
+
+    def timed(self, n_calls: int, keep: int) -> list[float]:
+        try:
+            return self.side.timed(n_calls, keep)
+        except WorkerFailure as failure:
+            raise OpponentError(f"{self.side.name}: {failure}") from failure

@@ -1,0 +1,70 @@
+"""Effects: one problem open on one GPU: its children, compilers, lock and sensors, as an evaluation uses them."""
+
+import random
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.verdict import Proof, Verdict
+from kbtui.engine.ports import SampleSink
+from kbtui.evaluation.compile.compiler import Compiler
+from kbtui.evaluation.compile.report import CompileReport
+from kbtui.evaluation.devices.cuda_match import Match
+from kbtui.evaluation.devices.cuda_sides import Side, Sides
+from kbtui.evaluation.gate.plan import plan
+from kbtui.evaluation.gpu_lock import GpuLock
+from kbtui.evaluation.measure.record import MatchLog
+from kbtui.evaluation.nvml import Nvml
+from kbtui.evaluation.policy import check_policy, check_signature
+from kbtui.evaluation.process import Zygote
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedProblem:
+    """``index`` is the GPU as CUDA counts it outside; ``n_inputs`` the arguments of a call."""
+
+    problem: Problem
+    chip: DeviceSpec
+    index: int
+    root: Path
+    zygote: Zygote
+    compiler: Compiler
+    sides: Sides
+    lock: GpuLock
+    sensors: Nvml
+    n_inputs: int
+    with_compile: bool
+
+    def static(self, source: str) -> Verdict:
+        """Policy, then signature: what the text alone says."""
+        verdict = check_policy(source, self.problem.spec)
+        return check_signature(source, self.n_inputs) if verdict.ok else verdict
+
+    def compile(self, source: str, stages: tuple[int, ...]) -> list[Future[CompileReport]]:
+        """Everything that timing and these stages of the gate launch, hidden shapes in a child of their own."""
+        futures = [self.compiler.submit(source)]
+        checks = [c for stage in stages for c in plan(self.problem.spec, stage, 0, Proof.GPU)]
+        hidden = tuple(dict.fromkeys(c.shape.name for c in checks if c.shape.role is ShapeRole.HIDDEN))
+        if hidden:
+            futures.append(self.compiler.submit(source, hidden))
+        return futures
+
+    def match(
+        self,
+        candidate: Side,
+        opponents: tuple[Side, ...],
+        log: MatchLog,
+        rng: random.Random,
+        tell: SampleSink,
+        max_pairs: int,
+    ) -> Match:
+        """One candidate's process against others', with this GPU's sensors watching."""
+        ours = self.sides.pids() | {s.worker.pid for s in (candidate, *opponents)}
+
+        def trouble() -> str | None:
+            state = self.sensors.read(ours)
+            return state.trouble() if state else None
+
+        return Match(self.sides, self.problem.spec, candidate, opponents, log, max_pairs, trouble, tell, rng)

@@ -1,0 +1,186 @@
+"""Effects: the children that run on the GPU for one problem: the referee, candidates, PyTorch. Owns their arena."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kbtui.domain.candidate import source_sha
+from kbtui.domain.codec import to_plain
+from kbtui.domain.problem import Problem
+from kbtui.evaluation.devices.triton_cache import copy_cache
+from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
+from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote
+
+REFEREE_ROLE = "kbtui.evaluation.roles.referee"
+CANDIDATE_ROLE = "kbtui.evaluation.roles.candidate"
+BASELINE_ROLE = "kbtui.evaluation.roles.baseline"
+_WARM_TIMEOUT_S = 60.0
+_COMPILE_TIMEOUT_S = 90.0
+#: Share of the device's memory that inputs in two copies and the mailbox may take.
+_ARENA_SHARE = 0.35
+
+#: The incumbents of the screening and the measuring rung.
+_MAX_KEPT = 2
+
+CacheOf = Callable[[str], Path]
+
+
+class OpponentError(Exception):
+    """A side other than the candidate broke: nothing is said of the candidate."""
+
+
+@dataclass(slots=True)
+class Side:
+    """One running child with its callable loaded. ``name``: a candidate's id, ``eager``, ``compile`` or ``first``."""
+
+    name: str
+    sha: str
+    worker: Worker
+    client: CandidateClient
+    bound: str = ""
+
+    def timed(self, n_calls: int, keep: int) -> list[float]:
+        return self.client.timed(n_calls, keep)
+
+
+@dataclass(slots=True)
+class Sides:
+    """Starts and keeps the children of one open problem. After ``restart`` every Side is dead."""
+
+    zygote: Zygote
+    problem: Problem
+    policy: SandboxPolicy
+    cache_of: CacheOf
+    memory_bytes: int
+    call_timeout_s: float
+    copies: int = 2
+    _referee: Worker | None = None
+    _arena: tuple[int, bytes] = (0, b"")
+    _kept: dict[str, Side] = field(default_factory=dict)
+
+    @property
+    def referee(self) -> RefereeClient:
+        """The living referee with its arena made. Raises RefereeError, UsageError is the caller's to make of it."""
+        if self._referee is None or not self._referee.alive:
+            self.drop()
+            self._referee = self._start_referee()
+        return RefereeClient(self._referee, self.problem.spec)
+
+    def spares(self, size: int) -> None:
+        self.zygote.pool(CANDIDATE_ROLE, self.policy, size)
+
+    def candidate(self, name: str, source: str) -> Side:
+        """A fresh child with the candidate loaded. Raises WorkerFailure."""
+        worker = self._start(CANDIDATE_ROLE, self.policy)
+        client = CandidateClient(worker, self.call_timeout_s)
+        with _killed_on_failure(worker):
+            client.load(source, str(self._own_cache(worker, source)))
+        return Side(name, source_sha(source), worker, client)
+
+    def baseline(self, name: str, compiled: bool = False) -> Side:
+        """PyTorch on the reference. Raises OpponentError."""
+        try:
+            worker = self._start(BASELINE_ROLE, None)
+            with _killed_on_failure(worker):
+                problem = to_plain(self.problem)
+                worker.call("open", timeout_s=_WARM_TIMEOUT_S, problem=problem, compiled=compiled)
+        except WorkerFailure as failure:
+            raise OpponentError(f"{name}: {failure}") from failure
+        timeout_s = _COMPILE_TIMEOUT_S if compiled else self.call_timeout_s * 4
+        return Side(name, name, worker, CandidateClient(worker, timeout_s))
+
+    def kept(self, name: str, source: str) -> Side:
+        """A child that stays warm between evaluations, for the incumbent of the low rungs. Raises OpponentError."""
+        sha = source_sha(source)
+        side = self._kept.get(sha)
+        if side is not None and side.worker.alive:
+            side.name = name
+            return side
+        self.keep(self.opponent(name, source))
+        return self._kept[sha]
+
+    def opponent(self, name: str, source: str) -> Side:
+        """A fresh child of a candidate verified before. Raises OpponentError."""
+        try:
+            return self.candidate(name, source)
+        except WorkerFailure as failure:
+            raise OpponentError(f"{name}: {failure}") from failure
+
+    def keep(self, side: Side) -> None:
+        """Take over a child that is, or may soon be, an incumbent; the oldest one beyond two goes."""
+        replaced = self._kept.pop(side.sha, None)
+        if replaced is not None and replaced is not side:
+            replaced.worker.kill()
+        self._kept[side.sha] = side
+        while len(self._kept) > _MAX_KEPT:
+            self._kept.pop(next(iter(self._kept))).worker.kill()
+
+    def keeps(self, side: Side) -> bool:
+        return any(kept is side for kept in self._kept.values())
+
+    def drop(self) -> None:
+        """Kill every child of this problem."""
+        for side in self._kept.values():
+            side.worker.kill()
+        self._kept.clear()
+        if self._referee is not None:
+            self._referee.kill()
+            self._referee = None
+
+    def check_device(self) -> bool:
+        """After a crash: whether the GPU still answers the referee. If not, the next use starts all over."""
+        if self._referee is None or not self._referee.alive:
+            return False
+        sound = RefereeClient(self._referee, self.problem.spec, timeout_s=20.0).sound()
+        if not sound:
+            self.drop()
+        return sound
+
+    def pids(self) -> frozenset[int]:
+        living = [s.worker.pid for s in self._kept.values()]
+        return frozenset(living + ([self._referee.pid] if self._referee else []))
+
+    def _start(self, role: str, policy: SandboxPolicy | None) -> Worker:
+        """A warm child that sees the arena."""
+        _ = self.referee
+        n_bytes, handle = self._arena
+        worker = self.zygote.spawn(role, sandbox=policy)
+        with _killed_on_failure(worker):
+            client = CandidateClient(worker, self.call_timeout_s)
+            client.warm()
+            client.map_arena(n_bytes, handle)
+        return worker
+
+    def _start_referee(self) -> Worker:
+        """A referee with the problem open and the arena made."""
+        worker = self.zygote.spawn(REFEREE_ROLE, sandbox=None)
+        client = RefereeClient(worker, self.problem.spec)
+        with _killed_on_failure(worker):
+            client.open(self.problem)
+            self._arena = client.make_arena(self._fitting_bytes(client))
+        return worker
+
+    def _fitting_bytes(self, client: RefereeClient) -> int:
+        shapes = self.problem.spec.shapes
+        needed = client.bytes_needed(shapes, self.copies)
+        if needed > _ARENA_SHARE * self.memory_bytes and self.copies > 1:
+            self.copies = 1
+            needed = client.bytes_needed(shapes, 1)
+        return needed
+
+    def _own_cache(self, worker: Worker, source: str) -> Path:
+        """The candidate's compiled kernels, copied where only its child reads them."""
+        mine = worker.scratch / "triton"
+        mine.mkdir(parents=True, exist_ok=True)
+        copy_cache(self.cache_of(source), mine)
+        return mine
+
+
+@contextlib.contextmanager
+def _killed_on_failure(worker: Worker) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        worker.kill()
+        raise
