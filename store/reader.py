@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Executable, Row, func, insert, select
+from sqlalchemy.exc import OperationalError
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind, Envelope
@@ -163,12 +164,14 @@ class Reader:
         """Ask something of the run's engine; returns the command's id. Raises UsageError where there is no such run."""
         row = {"run": run, "kind": str(kind), "argument": argument, "note": note, "parent": parent}
         last = select(func.max(COMMAND.c.id)).where(COMMAND.c.run == run)
-        engine = open_for_commands(self.workspace.index)
-        with engine.begin() as connection:
-            if connection.execute(select(RUN.c.run).where(RUN.c.run == run)).first() is None:
-                raise UsageError(f"no run {run!r} in {self.workspace.root}", "`kbtui ls` lists the runs")
-            number: int = (connection.execute(last).scalar_one() or 0) + 1
-            connection.execute(insert(COMMAND).values(id=number, **row))
+        try:
+            with open_for_commands(self.workspace.index).begin() as connection:
+                if connection.execute(select(RUN.c.run).where(RUN.c.run == run)).first() is None:
+                    raise UsageError(f"no run {run!r} in {self.workspace.root}", "`kbtui ls` lists the runs")
+                number: int = (connection.execute(last).scalar_one() or 0) + 1
+                connection.execute(insert(COMMAND).values(id=number, **row))
+        except OperationalError as error:
+            raise EngineError(f"the command was not written: {error.orig}", "try again") from error
         return number
 
     def commands(self, run: str) -> list[CommandRow]:

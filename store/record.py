@@ -1,14 +1,15 @@
 """Effects: a run's record, held open by one engine: git first, then the index in one transaction."""
 
+import contextlib
 import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sqlalchemy import Engine, delete, func, insert, select
+from sqlalchemy import Connection, Engine, delete, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.exc import OperationalError
 
@@ -34,7 +35,7 @@ from store.projection import apply_entry
 from store.readme_branch import write_readme_branch
 from store.reindex import open_or_rebuild, reconcile, reconcile_all
 from store.subject import subject
-from store.tables import COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
+from store.tables import CANDIDATE, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
 
 #: Live samples kept of a run.
@@ -131,7 +132,7 @@ class RunLedger:
             "gpu_s": gpu_s,
         }
         statement = upsert(HEARTBEAT).values(row).on_conflict_do_update(index_elements=["run"], set_=row)
-        with self._index.begin() as connection:
+        with self._best_effort() as connection:
             connection.execute(statement)
 
     def samples(self, batch: tuple[LiveSample, ...]) -> None:
@@ -139,7 +140,7 @@ class RunLedger:
         if not batch:
             return
         of_run = LIVE_SAMPLE.c.run == self.run
-        with self._index.begin() as connection:
+        with self._best_effort() as connection:
             connection.execute(insert(LIVE_SAMPLE), [self._sample_row(sample) for sample in batch])
             newest = connection.execute(select(func.max(LIVE_SAMPLE.c.id)).where(of_run)).scalar_one()
             connection.execute(delete(LIVE_SAMPLE).where(of_run, LIVE_SAMPLE.c.id <= newest - KEEP_SAMPLES))
@@ -175,6 +176,15 @@ class RunLedger:
         self._checkpoint("index")
         return envelope
 
+    @contextlib.contextmanager
+    def _best_effort(self) -> Iterator[Connection]:
+        """A transaction for what viewers alone read: a full disk must not end the search for it."""
+        try:
+            with self._index.begin() as connection:
+                yield connection
+        except OperationalError as error:
+            _log.warning("no sign of life written: %s", error.orig)
+
     def _catch_up(self) -> None:
         try:
             with self._index.begin() as connection:
@@ -190,6 +200,18 @@ class RunLedger:
         if isinstance(event, CandidateAdmitted):
             return event.commit
         return self._commits.get(candidate_of(event) or "")
+
+    def _recall(self) -> None:
+        """What appends need to know of the run so far, from the index, without reading every event again."""
+        run = select(RUN.c.seq, RUN.c.started_at).where(RUN.c.run == self.run)
+        admitted = select(CANDIDATE.c.id, CANDIDATE.c.commit_id, CANDIDATE.c.summary).where(CANDIDATE.c.run == self.run)
+        with reading(self._index) as connection:
+            self._seq, started_at = connection.execute(run).one()
+            candidates = connection.execute(admitted.order_by(CANDIDATE.c.admitted_seq)).all()
+        self._started_at = datetime.fromisoformat(started_at)
+        self._commits = {id_: commit for id_, commit, _ in candidates}
+        self._summaries = {id_: summary for id_, _, summary in candidates}
+        self._first = candidates[0].id if candidates else None
 
     def _remember(self, envelope: Envelope) -> None:
         self._seq = envelope.seq
@@ -251,8 +273,7 @@ def open_run(
     except EngineError:
         ledger.close()
         raise
-    for envelope in ledger.events():
-        ledger._remember(envelope)
+    ledger._recall()
     return ledger
 
 

@@ -79,8 +79,6 @@ def test_run_is_the_same_commit_in_any_git_world(world, undisturbed, tmp_path, m
     ledger = create_run(workspace, scene.run_started(), now=scene.Ticking())
     scene.tell(ledger)
     ledger.close()
-    (workspace.git_dir / "refs" / "heads" / "runs" / f"{ledger.run}").rename(tmp_path / "ref")
-    (tmp_path / "ref").rename(workspace.git_dir / "refs" / "heads" / "runs" / f"{ledger.run}")
     workspace.index.unlink()
     again = open_run(workspace, ledger.run)
     assert again._branch.tip == undisturbed
@@ -88,7 +86,7 @@ def test_run_is_the_same_commit_in_any_git_world(world, undisturbed, tmp_path, m
     again.close()
     assert not (tmp_path / "trace").exists()
     assert not (tmp_path / "elsewhere").exists()
-    assert not any((workspace.git_dir / "hooks").glob("*")) if (workspace.git_dir / "hooks").exists() else True
+    assert not list(workspace.git_dir.glob("hooks/*"))
 
 
 def theirs(tmp_path, git) -> Path:

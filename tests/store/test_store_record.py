@@ -156,6 +156,8 @@ def test_index_that_cannot_be_written_catches_up_with_the_next_event(ledger, wor
         connection.exec_driver_sql("PRAGMA query_only=ON")
     commits: dict[int, str] = {}
     scene.admit(ledger, 1, None, commits)
+    ledger.beat("measuring", None, None, 1.0, 0.0)  # lost, and no reason to stop
+    ledger.samples((LiveSample("c0001", "first", "4x4", 1.0, 2.0, 1, 2),))
     assert len(list(ledger.events())) == 1
     with reading(ledger._index) as connection:
         connection.exec_driver_sql("PRAGMA query_only=OFF")
