@@ -11,6 +11,7 @@ from typing import ClassVar, TypeVar
 from textual import events
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import BindingType
+from textual.color import Color
 from textual.message import Message
 from textual.screen import Screen
 
@@ -99,6 +100,19 @@ class Viewer(App[ViewerExit]):
             self.animation_level = "none"
         if self.options.keymap:
             self.set_keymap(dict(self.options.keymap))
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours, and one more for what matters less."""
+        theme = self.current_theme
+        dim = (
+            "ansi_bright_black"
+            if theme.ansi
+            else Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0"))
+        )
+        if isinstance(dim, Color):
+            dim = dim.blend(Color.parse(theme.foreground or ("#e0e0e0" if theme.dark else "#202020")), 0.62).hex
+        few = {"border": "ansi_bright_black"} if theme.ansi else {}
+        return {**super().get_css_variables(), "kb-dim": dim, **few}
 
     def on_mount(self) -> None:
         self.push_screen(Dashboard(self.glyphs) if self.moment is not None else Runs(self.glyphs))
@@ -224,7 +238,9 @@ class Viewer(App[ViewerExit]):
         for key in KEYS:
             if here or key.action.startswith("app."):
                 title = f"{key.label or key.id.replace('_', ' ')}".capitalize()
-                yield SystemCommand(title, f"{key.help} ({key.shown})", lambda a=key.action: self.call_later(self.run_action, a, screen))
+                yield SystemCommand(
+                    title, f"{key.help} ({key.shown})", lambda a=key.action: self.call_later(self.run_action, a, screen)
+                )
 
     def on_resize(self, event: events.Resize) -> None:
         for screen in self.screen_stack:

@@ -18,11 +18,11 @@ def bar(fraction: float, width: int, g: Glyphs) -> str:
 
 
 def sparkline(values: Sequence[float], width: int, low: float, high: float, g: Glyphs) -> str:
-    """The newest ``width`` values between ``low`` and ``high``, padded on the left."""
+    """The newest ``width`` values between ``low`` and ``high``, padded on the right."""
     top = len(g.spark) - 1
     span = (high - low) or 1.0
     drawn = "".join(g.spark[round(min(max((v - low) / span, 0.0), 1.0) * top)] for v in values[-width:])
-    return drawn.rjust(width)
+    return drawn.ljust(width)
 
 
 def gauge(value: float, low: float, high: float, width: int, g: Glyphs) -> str:
@@ -81,7 +81,9 @@ def step_curve(
     return out
 
 
-def _rows(points: Sequence[tuple[float, float]], x_end: float, columns: int, row_of: Callable[[float], int]) -> list[int | None]:
+def _rows(
+    points: Sequence[tuple[float, float]], x_end: float, columns: int, row_of: Callable[[float], int]
+) -> list[int | None]:
     """The curve's row in each column, None before its first point."""
     rows: list[int | None] = [None] * columns
     for x, y in points:

@@ -56,7 +56,7 @@ class Glyphs:
 UNICODE = Glyphs(
     ascii_only=False, times="×", dash="–", arrow="→", micro="µs", ellipsis="…", at_most="≤ ", dot="·",
     cursor="▸", running="▶", waiting="○", promoted="↑", pruned="↓", rejected="✗", unverified="?",
-    champion="★", incumbent="◆", pinned="⚑", marked="●", alive="●", paused="‖", ended="■", lost="✗", pending="⧗",
+    champion="★", incumbent="◆", pinned="⚑", marked="●", alive="●", paused="‖", ended="■", lost="✗", pending="»",
     step_done="■", step_here="▶", step_todo="·", bar="▏▎▍▌▋▊▉█", bar_empty="·", spark="▁▂▃▄▅▆▇█",
     axis="┤", axis_zero="┼", rule="─", curve_flat="─", curve_rise="│", curve_up="╯", curve_top="╭",
     curve_bottom="╯", level="╌", point="●", span="━", wrap="↪", fold="⋯", divider="│",

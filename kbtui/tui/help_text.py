@@ -60,14 +60,19 @@ def help_lines(pane: str, width: int, g: Glyphs) -> list[Line]:
 
 def _key_lines(shown: str, text: str, width: int) -> list[Line]:
     rows = wrap(text, width, indent=" " * 14)
-    first = line((f"  {shown:<12}", Role.KEY), rows[0][0][0][14:]) if len(shown) <= 11 else line((f"  {shown}  ", Role.KEY), text)
+    first = (
+        line((f"  {shown:<12}", Role.KEY), rows[0][0][0][14:])
+        if len(shown) <= 11
+        else line((f"  {shown}  ", Role.KEY), text)
+    )
     return [first, *rows[1:]] if len(shown) <= 11 else [first]
 
 
 def _signs(g: Glyphs) -> list[Line]:
+    steps = f"{g.step_done}{g.step_done}{g.step_here}{g.step_todo}{g.step_todo}"
     return [
-        line((f"{g.running} running  {g.waiting} waiting  {g.champion} champion  {g.incumbent} incumbent", Role.PLAIN)),
-        line((f"{g.pruned} pruned  {g.rejected} rejected  {g.unverified} unverified (our fault or the machine's)", Role.PLAIN)),
-        line((f"{g.pinned} pinned  {g.marked} marked  {g.pending} asked, not done yet", Role.PLAIN)),
-        line((f"{g.step_done}{g.step_done}{g.step_here}{g.step_todo}{g.step_todo} how far up the ladder: passed, here, to come", Role.PLAIN)),
+        line(f"{g.running} running  {g.waiting} waiting  {g.champion} champion  {g.incumbent} incumbent"),
+        line(f"{g.pruned} pruned  {g.rejected} rejected  {g.unverified} unverified (our fault or the machine's)"),
+        line(f"{g.pinned} pinned  {g.marked} marked  {g.pending} asked, not done yet"),
+        line(f"{steps} how far up the ladder: passed, here, to come"),
     ]

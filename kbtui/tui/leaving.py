@@ -34,7 +34,9 @@ def leave(moment: Moment | None) -> ViewerExit:
     if state.ended is not None:
         lines.append(f"The search has ended ({state.ended.reason}). See it again: kbtui attach {run}")
     elif moment.engine_here and moment.engine is not None:
-        lines.append(f"The search goes on (pid {moment.engine.pid}). Come back: kbtui attach {run}   stop it: kbtui stop {run}")
+        lines.append(
+            f"The search goes on (pid {moment.engine.pid}). Come back: kbtui attach {run}   stop it: kbtui stop {run}"
+        )
     else:
         lines.append(f"No engine works on {run}. Take it up again: kbtui resume {run}")
     return ViewerExit(run, moment.engine_here, state.ended is not None, tuple(lines))

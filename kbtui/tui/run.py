@@ -57,7 +57,11 @@ class _Inline(Executor):
 
 
 def render_svg(
-    source: RunSource, run: str | None, size: tuple[int, int] = (140, 40), keys: tuple[str, ...] = (), theme: str = "kbtui-dark"
+    source: RunSource,
+    run: str | None,
+    size: tuple[int, int] = (140, 40),
+    keys: tuple[str, ...] = (),
+    theme: str = "kbtui-dark",
 ) -> str:
     """The viewer's screen as an SVG after pressing ``keys``; size in columns and rows."""
     return asyncio.run(_render(source, run, size, keys, theme))

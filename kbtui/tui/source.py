@@ -91,9 +91,7 @@ class RunSource(Protocol):
 
     def live_samples(self, run: str, after_id: int, /) -> Sequence[tuple[int, LiveSample]]: ...
 
-    def insert_command(
-        self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None, /
-    ) -> int:
+    def insert_command(self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None, /) -> int:
         """Ask something of the run's engine; returns the command's id."""
         ...
 

@@ -85,7 +85,9 @@ class Steering:
             if text:
                 self._ask(CommandKind.BUDGET, budget_argument(parse_budget(text, now)))
 
-        about = f"Now {command_words(CommandKind.BUDGET, budget_argument(now))}. 30m, +10m, gpu 5m, 200 candidates or none."
+        about = (
+            f"Now {command_words(CommandKind.BUDGET, budget_argument(now))}. 30m, +10m, gpu 5m, 200 candidates or none."
+        )
         self.app.push_screen(AskLine("Change the budget", about, "+10m", check), answered)
 
     def _submit(self, moment: Moment, selected: str) -> None:

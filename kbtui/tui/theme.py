@@ -37,5 +37,7 @@ LIGHT = Theme(
 
 def default_theme(term: str, colorterm: str, no_color: bool) -> str:
     """The terminal's own sixteen colours where it has no more or none are wanted, else the dark theme."""
-    few = term in ("", "linux", "dumb", "ansi", "vt100", "vt220") or (term in ("xterm", "screen", "tmux") and not colorterm)
+    few = term in ("", "linux", "dumb", "ansi", "vt100", "vt220") or (
+        term in ("xterm", "screen", "tmux") and not colorterm
+    )
     return "ansi-dark" if few or no_color else DARK.name

@@ -53,7 +53,9 @@ class Plan:
     options: dict[str, object] = field(default_factory=dict)
 
 
-_WRONG = rejected(Reason.WRONG_VALUES, 1, Proof.GPU, "relative L2 error 3.4e-01 on 4096x16384 normal, limit 2.0e-06", 12)
+_WRONG = rejected(
+    Reason.WRONG_VALUES, 1, Proof.GPU, "relative L2 error 3.4e-01 on 4096x16384 normal, limit 2.0e-06", 12
+)
 _SYNTAX = rejected(Reason.SYNTAX, 0, Proof.NONE, "'(' was never closed", 17)
 _BIG = rejected(Reason.OUT_OF_RESOURCES, 0, Proof.NONE, "263,168 B of shared memory, 232,448 B allowed on sm_90")
 _OURS = unverified(Reason.HARNESS_FAILED, 1, Proof.NONE, "the referee was killed by the kernel (out of memory)")
@@ -67,19 +69,109 @@ PLANS: tuple[Plan, ...] = (
     Plan("two rows a program, 8 warps", "rows", "several_rows", 204.1, options={"rows": 2}),
     Plan("four rows a program, 16 warps", "rows", "several_rows", 0, fails=_BIG, options={"rows": 4, "warps": 16}),
     Plan("online in tiles of 8192, 16 warps", "online", "online", 143.0, options={"block": 8192, "warps": 16}),
-    Plan("evict-first on x", "one_row", "eviction_policy", 137.9, 2, "evict_first_on_streams", "rewrites", options={"warps": 16, "evict": True}),
-    Plan("exp2 for exp", "one_row", "exp2_for_exp", 138.6, 2, "cheaper_exponential", "rewrites", options={"warps": 16, "exp2": True}),
+    Plan(
+        "evict-first on x",
+        "one_row",
+        "eviction_policy",
+        137.9,
+        2,
+        "evict_first_on_streams",
+        "rewrites",
+        options={"warps": 16, "evict": True},
+    ),
+    Plan(
+        "exp2 for exp",
+        "one_row",
+        "exp2_for_exp",
+        138.6,
+        2,
+        "cheaper_exponential",
+        "rewrites",
+        options={"warps": 16, "exp2": True},
+    ),
     Plan("num_warps 16 to 24", "one_row", "num_warps", 0, 2, None, "rewrites", fails=_SYNTAX, options={"warps": 24}),
-    Plan("two rows a program, 16 warps", "rows", "several_rows", 149.9, 2, "several_rows_a_program", options={"warps": 16}),
-    Plan("online, 3 stages", "online", "num_stages", 140.8, 8, "deeper_pipeline", "rewrites", options={"block": 8192, "warps": 16, "stages": 3}),
-    Plan("online, 4 stages", "online", "num_stages", 142.2, 8, "deeper_pipeline", "rewrites", options={"block": 8192, "warps": 16, "stages": 4}),
-    Plan("evict-first on x, exp2 for exp", "one_row", "exp2_for_exp", 135.1, 9, "cheaper_exponential", "rewrites", options={"warps": 16, "evict": True, "exp2": True}),
-    Plan("evict-first on x, 32 warps", "one_row", "num_warps", 139.0, 9, None, "rewrites", options={"warps": 32, "evict": True}),
+    Plan(
+        "two rows a program, 16 warps",
+        "rows",
+        "several_rows",
+        149.9,
+        2,
+        "several_rows_a_program",
+        options={"warps": 16},
+    ),
+    Plan(
+        "online, 3 stages",
+        "online",
+        "num_stages",
+        140.8,
+        8,
+        "deeper_pipeline",
+        "rewrites",
+        options={"block": 8192, "warps": 16, "stages": 3},
+    ),
+    Plan(
+        "online, 4 stages",
+        "online",
+        "num_stages",
+        142.2,
+        8,
+        "deeper_pipeline",
+        "rewrites",
+        options={"block": 8192, "warps": 16, "stages": 4},
+    ),
+    Plan(
+        "evict-first on x, exp2 for exp",
+        "one_row",
+        "exp2_for_exp",
+        135.1,
+        9,
+        "cheaper_exponential",
+        "rewrites",
+        options={"warps": 16, "evict": True, "exp2": True},
+    ),
+    Plan(
+        "evict-first on x, 32 warps",
+        "one_row",
+        "num_warps",
+        139.0,
+        9,
+        None,
+        "rewrites",
+        options={"warps": 32, "evict": True},
+    ),
     Plan("split in two kernels", "online", "split", 0, None, None, fails=_WRONG, options={"block": 1024, "warps": 2}),
-    Plan("online in tiles of 16384, 16 warps", "online", "online", 0, 8, None, fails=_OURS, options={"block": 16384, "warps": 16}),
-    Plan("qwen: fused scale, 16 warps", "one_row", "qwen2.5-coder:7b", 0, 15, "cheaper_exponential", "llm", fails=_WRONG, options={"warps": 12, "exp2": True}),
-    Plan("qwen: two rows, exp2", "rows", "qwen2.5-coder:7b", 136.4, 15, "several_rows_a_program", "llm", options={"warps": 12, "exp2": True}),
-)  # fmt: skip
+    Plan(
+        "online in tiles of 16384, 16 warps",
+        "online",
+        "online",
+        0,
+        8,
+        None,
+        fails=_OURS,
+        options={"block": 16384, "warps": 16},
+    ),
+    Plan(
+        "qwen: fused scale, 16 warps",
+        "one_row",
+        "qwen2.5-coder:7b",
+        0,
+        15,
+        "cheaper_exponential",
+        "llm",
+        fails=_WRONG,
+        options={"warps": 12, "exp2": True},
+    ),
+    Plan(
+        "qwen: two rows, exp2",
+        "rows",
+        "qwen2.5-coder:7b",
+        136.4,
+        15,
+        "several_rows_a_program",
+        "llm",
+        options={"warps": 12, "exp2": True},
+    ),
+)
 
 _TAIL = (
     ("one row, {w} warps, exp2", "one_row", "num_warps", "cheaper_exponential"),
@@ -98,8 +190,26 @@ def plans() -> tuple[Plan, ...]:
         warps = (2, 4, 8, 12, 16, 20, 28)[i % 7]
         us = 135.1 * rng.uniform(0.995, 1.12)
         fails = _WRONG if i in (25, 33) else None
-        options: dict[str, object] = {"warps": warps, "exp2": True, "evict": i % 3 == 0, "rows": 2 + i % 3, "stages": i % 4 + 1}
-        out.append(Plan(summary.format(w=warps), structure, operator, us, 15, hint, "rewrites" if i % 2 else "playbook", fails, options))
+        options: dict[str, object] = {
+            "warps": warps,
+            "exp2": True,
+            "evict": i % 3 == 0,
+            "rows": 2 + i % 3,
+            "stages": i % 4 + 1,
+        }
+        out.append(
+            Plan(
+                summary.format(w=warps),
+                structure,
+                operator,
+                us,
+                15,
+                hint,
+                "rewrites" if i % 2 else "playbook",
+                fails,
+                options,
+            )
+        )
     best = Plan("two rows a program, exp2, evict-first", "rows", "several_rows", 129.8, 15, "several_rows_a_program")
     out.append(replace(best, options={"rows": 2, "warps": 16, "exp2": True, "evict": True}))
     return tuple(out)
@@ -124,7 +234,10 @@ class Recorder:
                 ("playbook", "rewrites", "llm"), "qwen2.5-coder:7b", ChildEntry.PARENT, DEFAULT_LADDER,
             )
         )  # fmt: skip
-        eager = Measurement(device.clock, tuple(ShapeTiming(s, t, t * 0.995, t * 1.006, 40) for s, t in zip(SHAPES, EAGER_US, strict=True)))
+        eager = Measurement(
+            device.clock,
+            tuple(ShapeTiming(s, t, t * 0.995, t * 1.006, 40) for s, t in zip(SHAPES, EAGER_US, strict=True)),
+        )
         baselines = () if self.modelled else (Baseline("eager", eager), Baseline("compile", None, "no C compiler"))
         self.note(ProblemOpened(ProblemReport("row_reduction", baselines)), 9.1, 2.0)
 
@@ -166,7 +279,11 @@ class Recorder:
         cost = (0.4, 1.2, 9.0, 30.0, 34.0)[rung]
         proof = Proof.NONE if rung == 0 else Proof.INTERPRETER if self.modelled else Proof.GPU
         verdict = verified(stage, proof, "3 distributions, 5 shapes" if rung else "", 1.2e-7 if rung else None)
-        refs = (ArtifactRef("prompt.md", PROMPT_SHA), ArtifactRef("reply.md", REPLY_SHA)) if plan.generator == "llm" else ()
+        refs = (
+            (ArtifactRef("prompt.md", PROMPT_SHA), ArtifactRef("reply.md", REPLY_SHA))
+            if plan.generator == "llm"
+            else ()
+        )
         if rung == 0:
             outcome = RungOutcome(verdict, 0.0, cost, self._resources(plan), BOUND_US[0], artifacts=refs)
             r = outcome.resources[0]
@@ -188,7 +305,10 @@ class Recorder:
         comparisons.append(self._comparison("first", PLANS[0].us / plan.us, rung))
         if not self.modelled:
             comparisons.append(self._comparison("eager", EAGER_US[0] / plan.us, rung))
-        timings = tuple(self._timing(s, plan.us * k) for s, k in zip(SHAPES[: 1 if rung == 1 else 3], (1, 0.049, 3.95), strict=False))
+        timings = tuple(
+            self._timing(s, plan.us * k)
+            for s, k in zip(SHAPES[: 1 if rung == 1 else 3], (1, 0.049, 3.95), strict=False)
+        )
         profiled = rung == PROFILE
         outcome = RungOutcome(
             verdict, 0.0 if self.modelled else cost * 0.4, cost, (), None,
@@ -198,7 +318,9 @@ class Recorder:
         score = PLANS[0].us / plan.us
         if vs is None:
             decision = Decision.CROWN if rung == CONFIRM else Decision.PROMOTE
-            return RungCompleted(candidate_id(number), rung, outcome, decision, "first to be timed on this rung", score, True)
+            return RungCompleted(
+                candidate_id(number), rung, outcome, decision, "first to be timed on this rung", score, True
+            )
         faster = vs.outcome is Outcome.FASTER
         close = rung == 1 and vs.ratio > 0.97
         decision = Decision.PROMOTE if faster or close else Decision.PRUNE
@@ -213,9 +335,21 @@ class Recorder:
         half = 0.0 if self.modelled else (0.02, 0.02, 0.008, 0.006, 0.004)[rung]
         low, high = ratio - half, ratio + half
         outcome = Outcome.FASTER if low > 1 else Outcome.SLOWER if high < 1 else Outcome.TIE
-        shapes = tuple(ShapeRatio(s, ratio * k, low * k, high * k) for s, k in zip(SHAPES, (1.0, 0.99, 1.01), strict=True))
+        shapes = tuple(
+            ShapeRatio(s, ratio * k, low * k, high * k) for s, k in zip(SHAPES, (1.0, 0.99, 1.01), strict=True)
+        )
         n = 0 if self.modelled else (0, 6, 14, 12, 12)[rung]
-        return Comparison(other, outcome, ratio, low, high, 1.0 if self.modelled else 0.992, n, 3 if rung > 2 else 1, shapes if rung > 1 else ())
+        return Comparison(
+            other,
+            outcome,
+            ratio,
+            low,
+            high,
+            1.0 if self.modelled else 0.992,
+            n,
+            3 if rung > 2 else 1,
+            shapes if rung > 1 else (),
+        )
 
     def _timing(self, shape: str, us: float) -> ShapeTiming:
         half = 0.0 if self.modelled else us * 0.004
@@ -225,14 +359,20 @@ class Recorder:
         warps = int(plan.options.get("warps", 8))  # type: ignore[call-overload]
         registers = {"one_row": 64, "rows": 96, "online": 40}[plan.structure]
         occupancy = min(1.0, 65536 // (registers * 32 * warps) * warps / 64)
-        return (KernelResources("softmax_kernel", SHAPES[0], (4096, 1, 1), warps, 2, registers, 0, 16640, occupancy, "registers"),)
+        return (
+            KernelResources(
+                "softmax_kernel", SHAPES[0], (4096, 1, 1), warps, 2, registers, 0, 16640, occupancy, "registers"
+            ),
+        )
 
     def _profile(self, plan: Plan) -> Profile:
         if self.modelled:
             return Profile(SHAPES[0], not_profiled="a model has no counters; run on cuda:N to profile")
         reached = BOUND_US[0] / plan.us
         metrics = (Evidence("dram__throughput.avg.pct_of_peak_sustained_elapsed", 100 * reached, "% of peak"),)
-        return Profile(SHAPES[0], metrics, (("long_scoreboard", 61.0), ("barrier", 9.0), ("math_pipe", 4.0)), ("softmax_kernel",))
+        return Profile(
+            SHAPES[0], metrics, (("long_scoreboard", 61.0), ("barrier", 9.0), ("math_pipe", 4.0)), ("softmax_kernel",)
+        )
 
     def _diagnosis(self, plan: Plan) -> Diagnosis:
         reached = BOUND_US[0] / plan.us
@@ -261,7 +401,9 @@ def recorded(device: DeviceSpec | None = None, ended: EndReason | None = None) -
         parent = all_plans[first - 1].parent
         for n in batch:
             recorder.admit(n, all_plans[n - 1])
-        asked = ProposalsMade(all_plans[first - 1].generator, candidate_id(parent) if parent else None, len(batch), 1, False, 0.4)
+        asked = ProposalsMade(
+            all_plans[first - 1].generator, candidate_id(parent) if parent else None, len(batch), 1, False, 0.4
+        )
         recorder.note(asked, 0.4)
         if first < 38:
             for n in batch:
@@ -278,5 +420,6 @@ def samples(n_pairs: int = 14) -> list[LiveSample]:
     rng = random.Random(3)
     pairs = range(1, n_pairs + 1)
     return [
-        LiveSample("c0040", "c0015", SHAPES[0], 129.8 + rng.gauss(0, 0.5), 134.9 + rng.gauss(0, 0.5), i, 20) for i in pairs
+        LiveSample("c0040", "c0015", SHAPES[0], 129.8 + rng.gauss(0, 0.5), 134.9 + rng.gauss(0, 0.5), i, 20)
+        for i in pairs
     ]

@@ -8,7 +8,7 @@ import triton.language as tl
 
 '''
 
-_ONE_ROW = '''
+_ONE_ROW = """
 @triton.jit
 def softmax_kernel(x_ptr, y_ptr, stride_x, stride_y, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -27,9 +27,9 @@ def kernel_function(x: torch.Tensor) -> torch.Tensor:
     block = triton.next_power_of_2(n_cols)
     softmax_kernel[(n_rows,)](x, y, x.stride(0), y.stride(0), n_cols, BLOCK=block, num_warps={warps})
     return y
-'''
+"""
 
-_ROWS = '''
+_ROWS = """
 @triton.jit
 def softmax_kernel(x_ptr, y_ptr, stride_x, stride_y, n_rows, n_cols, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -49,9 +49,9 @@ def kernel_function(x: torch.Tensor) -> torch.Tensor:
     grid = (triton.cdiv(n_rows, {rows}),)
     softmax_kernel[grid](x, y, x.stride(0), y.stride(0), n_rows, n_cols, ROWS={rows}, BLOCK=block, num_warps={warps})
     return y
-'''
+"""
 
-_ONLINE = '''
+_ONLINE = """
 @triton.jit
 def softmax_kernel(x_ptr, y_ptr, stride_x, stride_y, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -76,13 +76,19 @@ def kernel_function(x: torch.Tensor) -> torch.Tensor:
     y = torch.empty_like(x)
     softmax_kernel[(n_rows,)](x, y, x.stride(0), y.stride(0), n_cols, BLOCK={block}, num_warps={warps})
     return y
-'''
+"""
 
 _BODIES = {"one_row": _ONE_ROW, "rows": _ROWS, "online": _ONLINE}
 
 
 def source(
-    structure: str, warps: int = 8, stages: int = 2, rows: int = 2, block: int = 4096, exp2: bool = False, evict: bool = False
+    structure: str,
+    warps: int = 8,
+    stages: int = 2,
+    rows: int = 2,
+    block: int = 4096,
+    exp2: bool = False,
+    evict: bool = False,
 ) -> str:
     """A softmax kernel of a structure (``one_row``, ``rows``, ``online``) with the given constants."""
     body = _BODIES[structure]

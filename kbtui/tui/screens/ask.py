@@ -12,10 +12,12 @@ from textual.widgets import Input, Static
 
 _CSS = """
 {name} {{ align: center middle; background: $background 50%; }}
-{name} > Vertical {{ width: 64; max-width: 90%; height: auto; padding: 1 2; border: round $primary; background: $surface; }}
+{name} > Vertical {{ width: 64; max-width: 90%; height: auto; padding: 1 2;
+  border: round $primary; background: $surface; }}
 {name} Static {{ width: 1fr; height: auto; }}
 {name} .title {{ text-style: bold; color: $text-primary; margin-bottom: 1; }}
-{name} .keys {{ color: $text-muted; margin-top: 1; }}
+{name} .keys {{ color: $kb-dim; margin-top: 1; }}
+{name} Input {{ margin-top: 1; background: $panel; }}
 """
 
 
@@ -56,7 +58,7 @@ class AskLine(ModalScreen[str | None]):
         with Vertical():
             yield Static(self.title_text, classes="title", markup=False)
             yield Static(self.about, markup=False)
-            yield Input(placeholder=self.placeholder, id="answer")
+            yield Input(placeholder=self.placeholder, id="answer", compact=True)
             yield Static("", classes="wrong", markup=False)
             yield Static("enter send   esc cancel", classes="keys", markup=False)
 

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.keys import bindings
+from kbtui.tui.moment import subject_candidate
 from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.help import Help
 from kbtui.tui.screens.typing import viewer
@@ -20,7 +21,7 @@ from kbtui.tui.view.bottleneck import bottleneck_lines, bottleneck_title, bottle
 from kbtui.tui.view.header import header_line, header_view
 from kbtui.tui.view.history import Order, head_line, history_keys, history_line
 from kbtui.tui.view.live import live_lines, live_title, live_view
-from kbtui.tui.view.log import log_line
+from kbtui.tui.view.log import log_line, said
 from kbtui.tui.widgets.board import Board
 from kbtui.tui.widgets.diff import DiffPane
 from kbtui.tui.widgets.key_bar import KeyBar
@@ -83,7 +84,9 @@ class Dashboard(Screen[None]):
         if moment is None or not self.is_mounted:
             return
         frozen = viewer(self).frozen
-        self.query_one("#header", Lines).show(lambda w, _h: [header_line(header_view(moment, self.g, frozen), w, self.g)])
+        self.query_one("#header", Lines).show(
+            lambda w, _h: [header_line(header_view(moment, self.g, frozen), w, self.g)]
+        )
         if beat:
             return
         if self._seen("rungs") or self.active < 5:
@@ -131,7 +134,8 @@ class Dashboard(Screen[None]):
         left, right = app.feed.text(pair.left_commit), app.feed.text(pair.right_commit)
         if left is not None and right is not None:
             pane.show_pair(left, right)
-        pane.border_title = self._title(f"4 {pair.title.replace('{arrow}', self.g.arrow)}")
+        place = f"  ({pane.border_subtitle})" if self.narrow and pane.border_subtitle else ""
+        pane.border_title = self._title(f"4 {pair.title.replace('{arrow}', self.g.arrow)}{place}")
 
     def _show_history(self) -> None:
         moment = viewer(self).moment
@@ -152,8 +156,6 @@ class Dashboard(Screen[None]):
         words = self.filter_text.lower().split()
         events_ = list(reversed(moment.journal))
         if words:
-            from kbtui.tui.view.log import said
-
             events_ = [e for e in events_ if all(word in said(moment, e).lower() for word in words)]
         log = self.query_one("#log", LineList)
         log.set_rows([str(e.seq) for e in events_], lambda i, _w: log_line(moment, events_[i], self.g))
@@ -162,7 +164,9 @@ class Dashboard(Screen[None]):
 
     def show_status(self) -> None:
         app = viewer(self)
-        self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, self.filter_text, w, self.g)])
+        self.query_one("#status", Lines).show(
+            lambda w, _h: [status_line(app.moment, app.said, self.filter_text, w, self.g)]
+        )
 
     def _title(self, text: str) -> str:
         """Border titles are markup and may hold what a model wrote."""
@@ -207,7 +211,9 @@ class Dashboard(Screen[None]):
     def _focus_active(self) -> None:
         if self.query_one("#filter").has_focus:
             return
-        target = {"rungs": "#cards", "history": "#history-list"}.get(PANES[self.active - 1], f"#{PANES[self.active - 1]}")
+        target = {"rungs": "#cards", "history": "#history-list"}.get(
+            PANES[self.active - 1], f"#{PANES[self.active - 1]}"
+        )
         self.query_one(target).focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -221,16 +227,21 @@ class Dashboard(Screen[None]):
 
     @on(LineList.Moved)
     def cursor_moved(self, event: LineList.Moved) -> None:
-        if event.lines.id not in ("cards", "history-list") or (event.lines.id == "cards" and self.active == 5):
+        moment, lines = viewer(self).moment, event.lines.id
+        if moment is None or lines not in ("cards", "history-list", "log") or (lines == "cards" and self.active > 4):
             return
-        self.selected = event.key
-        moment = viewer(self).moment
-        if moment is None:
-            return
+        self.selected = self._candidate_of_event(event.key) if lines == "log" else event.key
         if event.lines.id == "history-list" and event.key and not event.lines.following:
             self.query_one(Board).cards.move_to_key(event.key)
         self.query_one(Board).show_why(moment)
         self._show_selected()
+
+    def _candidate_of_event(self, key: str | None) -> str | None:
+        moment = viewer(self).moment
+        if moment is None or key is None:
+            return self.selected
+        found = next((e for e in reversed(moment.journal) if str(e.seq) == key), None)
+        return (subject_candidate(found) if found else None) or self.selected
 
     @on(LineList.Chosen)
     def row_chosen(self, event: LineList.Chosen) -> None:
@@ -302,6 +313,7 @@ class Dashboard(Screen[None]):
         refused = self.query_one(DiffPane).go(by)
         if refused:
             viewer(self).say(refused)
+        self._show_diff()
 
     def action_unified(self) -> None:
         if not self._seen("diff"):
@@ -328,7 +340,9 @@ class Dashboard(Screen[None]):
     def action_freeze(self) -> None:
         app = viewer(self)
         app.frozen = not app.frozen
-        app.say("the screen is held still; the search goes on, space follows it again" if app.frozen else "following again")
+        app.say(
+            "the screen is held still; the search goes on, space follows it again" if app.frozen else "following again"
+        )
         self.show()
         app.tick()
 

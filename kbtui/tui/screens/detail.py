@@ -15,10 +15,10 @@ from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.keys import bindings
 from kbtui.tui.screens.help import Help
 from kbtui.tui.screens.typing import viewer
-from kbtui.tui.text import Line, Role, line
 from kbtui.tui.view.detail import detail_lines, readable
+from kbtui.tui.view.diff import wrap_points
+from kbtui.tui.view.header import header_line, header_view
 from kbtui.tui.widgets.diff import coloured
-from kbtui.tui.widgets.key_bar import KeyBar
 from kbtui.tui.widgets.line_list import LineList
 from kbtui.tui.widgets.lines import Lines
 from kbtui.tui.widgets.status import status_line
@@ -51,7 +51,8 @@ class Detail(Screen[None]):
         yield Lines(glyphs=self.g, id="status")
         yield Static(
             Content.from_markup(
-                " [bold $text-accent]][/] [bold $text-accent]\\[[/] source, prompt, reply  [bold $text-accent]tab[/] other pane  "
+                " [bold $text-accent]][/] [bold $text-accent]\\[[/] source, prompt, reply  "
+                "[bold $text-accent]tab[/] other pane  "
                 "[bold $text-accent]y[/] copy  [bold $text-accent]?[/] help  [bold $text-accent]esc[/] back"
             ),
             id="keys",
@@ -71,10 +72,10 @@ class Detail(Screen[None]):
         moment = viewer(self).moment
         if moment is None or self.candidate not in moment.state.tried:
             return
-        title: Line = line((f" {self.candidate} ", Role.TITLE), f" of {moment.run}")
-        self.query_one("#header", Lines).show(lambda _w, _h: [title])
+        header = self.query_one("#header", Lines)
+        header.show(lambda w, _h: [header_line(header_view(moment, self.g), w, self.g)])
         facts = self.query_one("#facts", Lines)
-        facts.border_title = "Candidate"
+        facts.border_title = f"Candidate {self.candidate}"
         facts.show(lambda w, _h: detail_lines(moment, self.candidate, w, self.g))
         self.show_status()
 
@@ -94,7 +95,7 @@ class Detail(Screen[None]):
 
     def _load(self) -> None:
         if self.documents:
-            name, key, artifact = self.documents[self.chosen]
+            _, key, artifact = self.documents[self.chosen]
             text = viewer(self).feed.text(key, artifact)
             self._name_document()
             if text is not None:
@@ -107,15 +108,27 @@ class Detail(Screen[None]):
 
     def _show_text(self, text: str) -> None:
         self._shown = text
-        rows = coloured(text) if self.documents[self.chosen][0].endswith(".py") else [Content(r) for r in text.splitlines()]
-        pane = self.query_one("#document", LineList)
-        numbers = [Content.assemble((f"{i:>4}  ", "$text-muted"), row) for i, row in enumerate(rows, start=1)]
-        pane.set_rows([str(i) for i in range(len(numbers))], lambda i, _w: numbers[i])
-        pane.scroll_home(animate=False)
+        self._lay_out()
+        self.query_one("#document", LineList).scroll_home(animate=False)
+
+    def _lay_out(self) -> None:
+        """Number the lines and wrap them to the pane."""
+        pane, text = self.query_one("#document", LineList), self._shown
+        code = bool(self.documents) and self.documents[self.chosen][0].endswith(".py")
+        rows = coloured(text) if code else [Content(r) for r in text.splitlines()]
+        width = max(pane.scrollable_content_region.width - 6, 8)
+        drawn = [
+            Content.assemble((f"{i if start == 0 else self.g.wrap:>4}  ", "$kb-dim"), row[start:end])
+            for i, row in enumerate(rows, start=1)
+            for start, end in wrap_points(row.plain, width)
+        ]
+        pane.set_rows([str(i) for i in range(len(drawn))], lambda i, _w: drawn[i])
 
     def action_document(self, by: int) -> None:
         if len(self.documents) < 2:
-            viewer(self).say("only the source is stored of this candidate; kernels a model wrote have a prompt and a reply")
+            viewer(self).say(
+                "only the source is stored of this candidate; kernels a model wrote have a prompt and a reply"
+            )
             return
         self.chosen = (self.chosen + by) % len(self.documents)
         self._load()
@@ -138,3 +151,4 @@ class Detail(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(event.size.width < 100, "narrow")
+        self.call_after_refresh(self._lay_out)

@@ -17,7 +17,8 @@ class Help(ModalScreen[None]):
 
     DEFAULT_CSS = """
     Help { align: center middle; background: $background 50%; }
-    Help > Vertical { width: 92; max-width: 96%; height: 90%; padding: 0 1; border: round $primary; background: $surface; }
+    Help > Vertical { width: 92; max-width: 96%; height: 90%; padding: 0 1;
+      border: round $primary; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q", "close", "Close")]
 

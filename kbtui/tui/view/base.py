@@ -46,7 +46,9 @@ def pair_of(moment: Moment, selected: str | None, base: Base, marked: str | None
     if left == tried.candidate.id:
         word = "the first kernel" if left == state.first else f"the {base.value} itself"
         return Pair(base, missing=f"{left} is {word}: nothing to compare. d compares with something else.")
-    note = "" if base is Base.PARENT and parents else f" ({'first kernel' if base is not Base.CHAMPION else 'champion'})"
+    note = (
+        "" if base is Base.PARENT and parents else f" ({'first kernel' if base is not Base.CHAMPION else 'champion'})"
+    )
     note = " (marked)" if base is Base.MARKED else note
     origin = tried.candidate.origin
     by = f"{origin.operator.replace('_', ' ')}{', hint ' + origin.hint.replace('_', ' ') if origin.hint else ''}"

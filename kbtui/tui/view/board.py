@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from kbtui.domain.event import Decision
 from kbtui.scheduler.state import RunState, Tried
-from kbtui.tui import fmt
 from kbtui.tui.draw import bar
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
-from kbtui.tui.text import Line, Part, Role, clip, columns, fit, line, spread, wrap
+from kbtui.tui.text import Line, Part, Role, columns, fit, line, spread, wrap
 from kbtui.tui.view.standing import ROLES, Standing, glyph_of, number_of, rung_of, standing_of
 
 #: The board lists what is in flight and this many that finished last; the history has them all.
@@ -141,13 +140,13 @@ def rung_columns(moment: Moment) -> tuple[RungColumn, ...]:
 
 def column_lines(rungs: Sequence[RungColumn], width: int, height: int, g: Glyphs) -> list[Line]:
     """The columns side by side; where there is little height or width, a row a rung."""
-    if width < 14 * len(rungs) - 4 or height < 18:
+    if width < 11 * len(rungs) or height < 13:
         return _rung_rows(rungs, width, g)
     cell = width // max(len(rungs), 1)
     rows = [
         [(f"{r.index} {r.name}", _name_role(r)) for r in rungs],
         [(_share(r, cell, g), Role.ACCENT if r.running else Role.DIM) for r in rungs],
-        [(_flow(r), Role.STRONG if r.running else Role.PLAIN) for r in rungs],
+        [(_flow(r, cell, g), Role.STRONG if r.running else Role.PLAIN) for r in rungs],
         [(f"{r.seen} seen" if r.seen else "", Role.PLAIN) for r in rungs],
         [(_ended(r), Role.GOOD if r.champions else Role.DIM) for r in rungs],
         [(f"{r.rejected} rejected" if r.rejected else "", Role.DIM) for r in rungs],
@@ -164,9 +163,11 @@ def _name_role(r: RungColumn) -> Role:
     return Role.ACCENT if r.running else Role.TITLE
 
 
-def _flow(r: RungColumn) -> str:
+def _flow(r: RungColumn, cell: int, g: Glyphs) -> str:
+    if r.running and r.waiting:
+        return f"1 run, {r.waiting} wait" if cell >= 16 else f"{g.running} 1 {g.waiting} {r.waiting}"
     if r.running:
-        return f"1 running{f', {r.waiting} wait' if r.waiting else ''}"
+        return "1 running"
     return f"{r.waiting} waiting" if r.waiting else "empty"
 
 
@@ -197,13 +198,13 @@ def card_line(card: Card, width: int, g: Glyphs) -> Line:
     """One card: sign, id, summary, its way up the ladder, state, number."""
     role = ROLES[card.standing]
     wide = width >= 70
-    state = fit(card.standing.value, 10 if wide else 8, g.ellipsis)
+    state = fit(card.standing.value, 10 if wide else 8, g.ellipsis) + " " if width >= 62 else ""
     flags = f"{card.flags} " if card.flags else ""
     asked = f"{g.pending}{card.asked} " if card.asked else ""
     left = line((f"{glyph_of(card.standing, g)} ", role), (card.id, _id_role(card)), " ", (flags, Role.WARN))
     left += ((card.summary, Role.DIM if card.standing in (Standing.PRUNED, Standing.REJECTED) else Role.PLAIN),)
     rung = f"r{card.rung} " if wide else ""
-    right = line((asked, Role.WARN), (card.steps, role), " ", (rung, Role.DIM), (state, role), " ")
+    right = line((asked, Role.WARN), (card.steps, role), " ", (rung, Role.DIM), (state, role))
     return spread(left, (*right, (fit(card.number[0], 16, g.ellipsis), card.number[1])), width, g.ellipsis)
 
 
@@ -243,5 +244,3 @@ def empty_board(width: int, query: str) -> list[Line]:
         width,
         Role.DIM,
     )
-
-

@@ -38,6 +38,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeTime:
+    """Its time on one shape in microseconds, and the speedup over ``over`` where one was measured."""
+
+    shape: str
+    time_us: float
+    ratio: float | None
+    over: str
+
+
+@dataclass(frozen=True, slots=True)
 class BottleneckView:
     """``why_here``: how the shown kernel relates to the one under the cursor, empty when it is that one."""
 
@@ -48,6 +58,7 @@ class BottleneckView:
     resources: tuple[KernelResources, ...]
     not_profiled: str | None
     answers: tuple[Answer, ...]
+    times: tuple[ShapeTime, ...] = ()
 
 
 def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> BottleneckView | None:
@@ -65,8 +76,26 @@ def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> Bottlene
         where = f"profiling starts at rung {rung.index} {rung.name}" if rung else "no rung of this ladder profiles"
         missing = f"it has not come so far; {where}"
     return BottleneckView(
-        shown.candidate.id, why, diagnosis, profile, resources, missing, _answers(moment, shown.candidate.id, g)
+        shown.candidate.id,
+        why,
+        diagnosis,
+        profile,
+        resources,
+        missing,
+        _answers(moment, shown.candidate.id, g),
+        _times(shown),
     )
+
+
+def _times(tried: Tried) -> tuple[ShapeTime, ...]:
+    """Its times at the highest rung that has them, beside PyTorch's or the first kernel's."""
+    measured = next((r.outcome.measurement for r in _from_top(tried) if r.outcome.measurement), None)
+    if measured is None:
+        return ()
+    over = next((c for name in ("eager", "first") if (c := measured.against(name)) is not None), None)
+    ratios = {s.shape: s.ratio for s in over.shapes} if over else {}
+    name = "PyTorch" if over and over.against == "eager" else "first kernel"
+    return tuple(ShapeTime(t.shape, t.device_us, ratios.get(t.shape), name) for t in measured.timings)
 
 
 def _subject(state: RunState, selected: str | None) -> tuple[Tried | None, str]:
@@ -136,7 +165,18 @@ def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs) -> list
         out += _stalls(view.profile.stalls, width)
     if view.not_profiled:
         out += wrap(f"not profiled: {view.not_profiled}", width, Role.WARN, most=2)
-    return out + _answer_lines(view.answers, width, g)
+    return out + _answer_lines(view.answers, width, g) + _time_lines(view.times, g)
+
+
+def _time_lines(times: Sequence[ShapeTime], g: Glyphs) -> list[Line]:
+    return [
+        line(
+            (f"{'times' if i == 0 else '':<12}", Role.DIM),
+            f"{t.shape:<12} {fmt.time_us(t.time_us, g):>9}",
+            (f"  {fmt.ratio(t.ratio, g)} over {t.over}" if t.ratio is not None else "", Role.DIM),
+        )
+        for i, t in enumerate(times)
+    ]
 
 
 def _headroom(diagnosis: Diagnosis, width: int, g: Glyphs) -> list[Line]:
@@ -158,7 +198,11 @@ def _evidence(diagnosis: Diagnosis, profile: Profile | None, width: int, g: Glyp
     bars = [(n, e) for n, e in numbers.items() if e.unit.startswith("%")][:4]
     room = max(min(width - 12 - 20, 24), 6)
     out = [
-        line((f"{fit(n, 11, g.ellipsis)} ", Role.DIM), (bar(e.value / 100, room, g), Role.ACCENT), f"{e.value:>4.0f} {e.unit}")
+        line(
+            (f"{fit(n, 11, g.ellipsis)} ", Role.DIM),
+            (bar(e.value / 100, room, g), Role.ACCENT),
+            f"{e.value:>4.0f} {e.unit}",
+        )
         for n, e in bars
     ]
     others = [f"{n} {e.value:g} {e.unit}".strip() for n, e in numbers.items() if not e.unit.startswith("%")][:4]
@@ -181,8 +225,12 @@ def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
 
 def _stalls(stalls: Sequence[tuple[str, float]], width: int) -> list[Line]:
     ranked = sorted(stalls, key=lambda s: -s[1])[:4]
-    text = "  ".join(f"{name.replace('_', ' ')} {percent:.0f} %" for name, percent in ranked)
-    return [line(("stalls      ", Role.DIM), text[: width - 12])]
+    shown: list[str] = []
+    for name, percent in ranked:
+        text = f"{name.replace('_', ' ')} {percent:.0f} %"
+        if sum(len(s) + 2 for s in shown) + len(text) + 12 <= width:
+            shown.append(text)
+    return [line(("stalls      ", Role.DIM), "  ".join(shown))]
 
 
 def _answer_lines(answers: Sequence[Answer], width: int, g: Glyphs) -> list[Line]:
@@ -190,7 +238,7 @@ def _answer_lines(answers: Sequence[Answer], width: int, g: Glyphs) -> list[Line
         return [((fit("hints       none tried on it yet; h adds one", width).rstrip(), Role.DIM),)]
     out: list[Line] = []
     for i, a in enumerate(answers):
-        name_room = max(min(width - 12 - 34, 30), 12)
+        name_room = max(min(width - 12 - 31, 30), 12)
         out.append(
             line(
                 (f"{'hints' if i == 0 else '':<12}", Role.DIM),

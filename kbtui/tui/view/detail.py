@@ -65,7 +65,8 @@ def _rung(moment: Moment, result: RungCompleted, width: int, g: Glyphs) -> list[
     verdict, outcome = result.outcome.verdict, result.outcome
     role = Role.GOOD if verdict.ok else Role.BAD
     spent = f"{outcome.wall_s:.1f} s, GPU {outcome.gpu_s:.1f} s"
-    out = [_title(f"Rung {result.rung} {name}: {result.decision.value}", width, g)]
+    decided = result.decision.value.replace("_", " ")
+    out = [_title(f"Rung {result.rung} {name}: {decided}", width, g)]
     out += wrap(result.reason, width, Role.STRONG)
     where = f", line {verdict.line}" if verdict.line else ""
     said = f"{verdict.kind.value} ({verdict.reason.value}{where}), stage {verdict.stage}, proof {verdict.proof.value}"
@@ -97,5 +98,3 @@ def _timings(measured: Measurement, g: Glyphs) -> list[Line]:
 
 def _shape_ratio(shape: str, ratio: float, low: float, high: float, g: Glyphs) -> Line:
     return line((f"   on {shape:<14} {fmt.interval(ratio, low, high, g)}", Role.DIM))
-
-

@@ -48,7 +48,9 @@ def diff_sources(left: str, right: str) -> Diff:
             rows += [DiffRow(Change.SAME, a0 + i, b0 + i) for i in range(a1 - a0)]
         else:
             rows += _replaced(a, b, range(a0, a1), range(b0, b1))
-    starts = [i for i, row in enumerate(rows) if row.kind is not Change.SAME and (i == 0 or rows[i - 1].kind is Change.SAME)]
+    starts = [
+        i for i, row in enumerate(rows) if row.kind is not Change.SAME and (i == 0 or rows[i - 1].kind is Change.SAME)
+    ]
     return Diff(tuple(a), tuple(b), tuple(rows), tuple(starts))
 
 
@@ -203,7 +205,9 @@ def _unified_rows(diff: Diff, rows: Sequence[DiffRow], change: int | None, width
     out: list[ScreenRow] = []
     for row in rows:
         if row.kind in (Change.REMOVED, Change.CHANGED):
-            out += [ScreenRow(c, None, change) for c in _cells(diff.left, row.left, width, Change.REMOVED, row.left_spans)]
+            out += [
+                ScreenRow(c, None, change) for c in _cells(diff.left, row.left, width, Change.REMOVED, row.left_spans)
+            ]
     for row in rows:
         kind = Change.ADDED if row.kind is Change.CHANGED else row.kind
         if row.kind is not Change.REMOVED:
@@ -216,8 +220,26 @@ def _cells(
 ) -> list[Cell]:
     if number is None:
         return []
-    length, step = len(source[number]), max(width, 8)
-    return [Cell(number, at, min(at + step, length), kind, spans) for at in range(0, max(length, 1), step)]
+    return [Cell(number, a, b, kind, spans) for a, b in wrap_points(source[number], max(width, 8))]
+
+
+def wrap_points(text: str, width: int) -> list[tuple[int, int]]:
+    """Where to cut a line of code: after a space or a sign if one is near the end of the row, else anywhere."""
+    out: list[tuple[int, int]] = []
+    start = 0
+    while len(text) - start > width:
+        end = start + width
+        near = next(
+            (
+                i
+                for i in range(end, max(start + width // 2, end - 16), -1)
+                if not text[i - 1].isalnum() and text[i - 1] != "_"
+            ),
+            end,
+        )
+        out.append((start, near))
+        start = near
+    return [*out, (start, len(text))]
 
 
 def row_of_change(rows: Sequence[ScreenRow], change: int) -> int:

@@ -103,7 +103,10 @@ def _width(pieces: list[tuple[str, Line]], dropped: set[str]) -> int:
 
 
 def _pieces(view: HeaderView, g: Glyphs, gap: str) -> list[tuple[str, Line]]:
-    pieces: list[tuple[str, Line]] = [("program", ((" kbtui ", Role.TITLE),)), ("run", ((f" {view.run}", Role.STRONG),))]
+    pieces: list[tuple[str, Line]] = [
+        ("program", ((" kbtui ", Role.TITLE),)),
+        ("run", ((f" {view.run}", Role.STRONG),)),
+    ]
     if view.problem and not view.run.startswith(view.problem):
         pieces.append(("problem", ((f" {view.problem}", Role.PLAIN),)))
     if view.device:
@@ -117,7 +120,8 @@ def _pieces(view: HeaderView, g: Glyphs, gap: str) -> list[tuple[str, Line]]:
         pieces.append(("frozen", (("  ", Role.PLAIN), (" FROZEN ", Role.LOUD))))
     wall = view.wall if gap == "   " else view.wall.replace(" of ", "/")
     pieces.append(("wall", ((f"{gap}{wall}", Role.PLAIN),)))
-    pieces.append(("gpu", ((f"{gap}{view.gpu}", Role.DIM),)))
+    if view.clock is not Clock.MODELLED:
+        pieces.append(("gpu", ((f"{gap}{view.gpu}", Role.DIM),)))
     pieces.append(("candidates", ((f"{gap}{view.candidates}", Role.DIM),)))
     return pieces + _best_pieces(view.best, g, gap)
 

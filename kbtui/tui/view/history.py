@@ -56,10 +56,10 @@ class Widths:
 
 def head_line(width: int) -> Line:
     w = Widths.of(width)
-    cells = [("", 1, False), ("id", 6, False), ("what it is", w.summary, False)]
+    cells = [("", 3, False), ("id", 6, False), ("what it is", w.summary, False)]
     cells += [("operator", w.operator, False)] if w.operator else []
     cells += [("for hint", w.hint, False)] if w.hint else []
-    cells += [("r", 2, True), ("state", 10, False), ("score", 7, True), ("against the incumbent", 18, False)]
+    cells += [("r", 2, True), ("state", 10, False), ("score", 7, True), ("against incumbent", 18, False)]
     return ((columns([(fit(t, n) if len(t) > n else t, n, r) for t, n, r in cells]), Role.DIM),)
 
 

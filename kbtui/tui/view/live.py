@@ -42,6 +42,7 @@ class Settled:
     ratio: float
     low: float
     high: float
+    outcome: str
     words: str
 
 
@@ -131,10 +132,11 @@ def last_settled(moment: Moment) -> Settled | None:
         tried = moment.state.tried.get(candidate)
         found = versus(tried) if tried else None
         if found is not None:
-            words = f"{found.outcome.value}, {fmt.sure(found.confidence)} sure"
+            words = ""
             if found.n_pairs:
-                words += f", {found.n_pairs} pairs in {found.n_processes} process{'es' if found.n_processes > 1 else ''}"
-            return Settled(candidate, found.against, found.ratio, found.low, found.high, words)
+                processes = f"{found.n_processes} process{'es' if found.n_processes > 1 else ''}"
+                words = f"{fmt.sure(found.confidence)} sure, {found.n_pairs} pairs in {processes}"
+            return Settled(candidate, found.against, found.ratio, found.low, found.high, found.outcome.value, words)
     return None
 
 
@@ -174,7 +176,7 @@ def live_lines(view: LiveView, width: int, height: int, g: Glyphs, by_gpu: bool 
     """The pane's lines: the race or the last result on top, the curve in what height is left."""
     out: list[Line] = []
     if view.modelled_on is not None:
-        out.append(((" MODELLED ", Role.LOUD), (f" times of {view.modelled_on}; nothing here was measured", Role.WARN)))
+        out += _modelled_lines(view.modelled_on, width)
     if view.race is not None:
         out += _race_lines(view.race, width, g)
     elif view.settled is not None:
@@ -193,9 +195,18 @@ def live_lines(view: LiveView, width: int, height: int, g: Glyphs, by_gpu: bool 
     return out[:height]
 
 
+def _modelled_lines(device: str, width: int) -> list[Line]:
+    label = " MODELLED "
+    words = f" on {device}: nothing was measured"
+    if len(label) + len(words) > width:
+        words = f" {device}, not measured"
+    return [((label, Role.LOUD), (words, Role.WARN))]
+
+
 def _race_lines(race: Race, width: int, g: Glyphs) -> list[Line]:
     both = (*race.candidate_us, *race.other_us)
     low, high = min(both), max(both)
+    low -= (high - low) * 0.5
     room = max(min(width - 24, 60), 4)
     pair = f"pair {race.pair} {f'of {g.at_most}{race.max_pairs}' if race.max_pairs else ''}"
     shapes = f", {race.n_shapes} shapes" if race.n_shapes > 1 else ""
@@ -215,16 +226,17 @@ def _race_lines(race: Race, width: int, g: Glyphs) -> list[Line]:
 def _gauge_line(ratio: float, low: float, high: float, verdict: str, width: int, g: Glyphs) -> Line:
     role = Role.GOOD if low > 1 else Role.BAD if high < 1 else Role.WARN
     room = max(min(width - len(verdict) - 18, 31), 9) | 1
-    return line(("slower ", Role.DIM), (gauge(ratio, low, high, room, g), role), (" faster  ", Role.DIM), (verdict, role))
+    return line(
+        ("slower ", Role.DIM), (gauge(ratio, low, high, room, g), role), (" faster  ", Role.DIM), (verdict, role)
+    )
 
 
 def _settled_lines(settled: Settled, width: int, g: Glyphs) -> list[Line]:
     numbers = fmt.interval(settled.ratio, settled.low, settled.high, g)
     head = line(("last ", Role.DIM), f"{settled.candidate} against {settled.against}  ", (numbers, Role.STRONG))
-    word = settled.words.split(",")[0]
     return [
         head,
-        _gauge_line(settled.ratio, settled.low, settled.high, word, width, g),
+        _gauge_line(settled.ratio, settled.low, settled.high, settled.outcome, width, g),
         *wrap(settled.words, width, Role.DIM, most=1),
     ]
 
@@ -234,7 +246,7 @@ def curve_lines(curve: Curve, width: int, height: int, g: Glyphs, by_gpu: bool) 
     if height < 5:
         return [_curve_title(curve, width, g, by_gpu)]
     body = height - 2
-    if width >= 96 and curve.gpu_end_s > 0:
+    if width >= 90 and curve.gpu_end_s > 0:
         half = width // 2 - 1
         left = _one_curve(curve, half, body, g, False)
         right = _one_curve(curve, half, body, g, True)
@@ -256,8 +268,9 @@ def _one_curve(curve: Curve, width: int, height: int, g: Glyphs, by_gpu: bool) -
 def _curve_title(curve: Curve, width: int, g: Glyphs, by_gpu: bool | None) -> Line:
     best = curve.wall[-1][1]
     left = line(("best so far over ", Role.DIM), (curve.over, Role.LEVEL), ("  ", Role.DIM))
-    left += ((fmt.ratio(best, g), Role.CURVE), (f"  {g.champion} confirmed" if curve.crowned else "", Role.DIM))
-    hint = "" if by_gpu is None else f"t: {'wall' if by_gpu else 'GPU'} time"
+    left += ((fmt.ratio(best, g), Role.CURVE),)
+    hint = "" if by_gpu is None or curve.gpu_end_s <= 0 else f"t: {'wall' if by_gpu else 'GPU'} time"
+    star = f"  {g.champion} confirmed" if curve.crowned else ""
+    if _len(left) + len(star) + len(hint) < width:
+        left += ((star, Role.DIM),)
     return spread(left, ((hint, Role.DIM),), width, g.ellipsis)
-
-

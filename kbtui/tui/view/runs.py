@@ -6,8 +6,14 @@ from kbtui.tui.source import EngineStatus, RunRow
 from kbtui.tui.text import Line, Role, columns, fit
 from kbtui.tui.view.header import short_device
 
-_HEAD = [("", 2, False), ("run", 22, False), ("problem", 16, False), ("device", 18, False), ("clock", 8, False)]
-_TAIL = [("candidates", 10, True), ("best over first", 15, True), ("spent", 8, True), ("state", 18, False)]
+_HEAD = [
+    ("", 2, False),
+    ("run", 20, False),
+    ("state", 17, False),
+    ("best over first", 15, True),
+    ("candidates", 10, True),
+]
+_TAIL = [("spent", 7, True), ("clock", 8, False), ("device", 16, False), ("problem", 14, False)]
 
 
 def runs_head(width: int) -> Line:
@@ -21,10 +27,18 @@ def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs) -> Line:
     sign = g.ended if row.end_reason else g.alive if here else g.lost
     role = Role.GOOD if here else Role.DIM if row.end_reason else Role.WARN
     best = f"{fmt.ratio(row.best_score, g)} {row.best_candidate or ''}" if row.best_score is not None else g.dash
-    cells = [(row.run, 22, False), (row.problem, 16, False), (fit(short_device(row.device), 18, g.ellipsis), 18, False)]
-    numbers = [(str(row.n_candidates), 10, True), (best, 15, True), (fmt.clock(row.wall_s), 8, True)]
-    clock = (f"{row.clock.upper() if row.clock == 'modelled' else row.clock:<8} ", Role.WARN if row.clock == "modelled" else Role.DIM)
-    return ((f"{sign}  ", role), (columns(cells) + " ", Role.PLAIN), clock, (columns(numbers) + " ", Role.STRONG), (state, role))
+    modelled = row.clock == "modelled"
+    clock = (f"{row.clock.upper() if modelled else row.clock:<8} ", Role.WARN if modelled else Role.DIM)
+    where = [(fit(short_device(row.device), 16, g.ellipsis), 16, False), (row.problem, 14, False)]
+    numbers = [(best, 15, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
+    return (
+        (f"{sign}  ", role),
+        (f"{fit(row.run, 20, g.ellipsis)} ", Role.STRONG),
+        (f"{fit(state, 17, g.ellipsis)} ", role),
+        (f"{columns(numbers)} ", Role.PLAIN),
+        clock,
+        (columns(where), Role.DIM),
+    )
 
 
 def no_runs(width: int) -> list[Line]:

@@ -88,7 +88,7 @@ def versus(tried: Tried) -> Comparison | None:
         if measurement is None or not measurement.comparisons:
             continue
         others = [c for c in measurement.comparisons if c.against not in ("eager", "compile", "first")]
-        return (others or [c for c in measurement.comparisons if c.against == "first"] or [None])[0]
+        return others[0] if others else measurement.against("first")
     return None
 
 
@@ -158,6 +158,9 @@ def eager_level(state: RunState) -> float | None:
 
 def hint_word(moment: Moment, tried: Tried, g: Glyphs) -> str:
     """What became of a candidate, as the bottleneck pane says it beside its hint."""
-    standing = standing_of(moment, tried)
-    number, _ = number_of(tried, g)
-    return f"{standing.value}{', ' + number if number and standing is not Standing.RUNNING else ''}"
+    standing, against_it = standing_of(moment, tried), versus(tried)
+    if standing is Standing.REJECTED and tried.last is not None:
+        return f"{standing.value}, {number_of(tried, g)[0]}"
+    if standing is Standing.RUNNING or against_it is None:
+        return standing.value
+    return f"{standing.value}, {fmt.ratio(against_it.ratio, g)}"

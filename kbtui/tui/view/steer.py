@@ -51,7 +51,7 @@ def _why_not_card(moment: Moment, kind: CommandKind, selected: str | None) -> st
 
 
 def parse_budget(text: str, now: Budget) -> Budget:
-    """``30m``, ``+10m``, ``2h``, ``90s``, ``gpu 5m``, ``200 candidates``, ``none``; raises ValueError with what is allowed.
+    """``30m``, ``+10m``, ``2h``, ``90s``, ``gpu 5m``, ``200 candidates``, ``none``; raises ValueError with the forms.
 
     A plus sign adds to the limit in force. Other limits stay as they are.
     """

@@ -128,7 +128,7 @@ class DiffPane(LineList):
             return self._cell(cell, side, width, here)
         half = (width - 1) // 2
         left, right = self._cell(row.left, 0, half, here), self._cell(row.right, 1, width - half - 1, here)
-        return Content.assemble(left, (self.glyphs.divider, "$text-muted"), right)
+        return Content.assemble(left, (self.glyphs.divider, "$kb-dim"), right)
 
     def _cell(self, cell: Cell | None, side: int, width: int, here: bool) -> Content:
         if cell is None:
@@ -136,18 +136,18 @@ class DiffPane(LineList):
         number = f"{cell.number + 1:>4}" if cell.start == 0 else f"{self.glyphs.wrap:>4}"
         sign = _SIGNS[cell.kind]
         changed = cell.kind is not Change.SAME
-        tint = (_LEFT, _RIGHT)[side]
-        gutter_style = f"bold {tint.replace('$', '$text-')}" if changed else "$text-muted"
+        tint, few = (_LEFT, _RIGHT)[side], self.app.native_ansi_color
+        gutter_style = f"bold {tint.replace('$', '$text-')}" if changed else "$kb-dim"
         code = self._code[side][cell.number][cell.start : cell.end]
         if self.glyphs.ascii_only:
             code = Content(to_ascii(code.plain), spans=list(code.spans))
         for start, end in cell.spans:
             a, b = max(start, cell.start) - cell.start, min(end, cell.end) - cell.start
             if a < b:
-                code = code.stylize(f"bold underline on {tint} 35%", a, b)
+                code = code.stylize("bold reverse" if few else f"bold underline on {tint} 35%", a, b)
         body = Content.assemble((f"{number}{sign} ", gutter_style), code)
         body = body.pad_right(max(width - body.cell_length, 0))
-        return body.stylize_before(f"on {tint} {16 if here else 9}%") if changed else body
+        return body.stylize_before(f"on {tint} {16 if here else 9}%") if changed and not few else body
 
 
 def coloured(source: str) -> list[Content]:

@@ -13,10 +13,11 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style
 from textual.visual import Visual
 
 from kbtui.tui.glyphs import UNICODE, Glyphs
-from kbtui.tui.text import Line, Role
+from kbtui.tui.text import Line, Role, clip
 from kbtui.tui.widgets.paint import paint
 
 Drawn = Line | Content
@@ -31,7 +32,10 @@ class LineList(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor", "line-list--cursor-blurred"}
     DEFAULT_CSS = """
-    LineList { background: transparent; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; text-wrap: nowrap; }
+    LineList {
+        background: transparent; text-wrap: nowrap;
+        scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; scrollbar-gutter: stable;
+    }
     LineList > .line-list--cursor { background: $primary 35%; text-style: bold; }
     LineList > .line-list--cursor-blurred { background: $foreground 7%; }
     """
@@ -66,7 +70,14 @@ class LineList(ScrollView, can_focus=True):
         def control(self) -> "LineList":
             return self.lines
 
-    def __init__(self, *, cursor: bool = False, glyphs: Glyphs = UNICODE, id: str | None = None, classes: str = "") -> None:  # noqa: A002
+    def __init__(
+        self,
+        *,
+        cursor: bool = False,
+        glyphs: Glyphs = UNICODE,
+        id: str | None = None,  # noqa: A002
+        classes: str = "",
+    ) -> None:
         super().__init__(id=id, classes=classes)
         self.glyphs = glyphs
         self.with_cursor = cursor
@@ -130,8 +141,9 @@ class LineList(ScrollView, can_focus=True):
             return ()
         drawn = self._draw(y, width)
         if self.with_cursor and isinstance(drawn, tuple):
-            return ((f"{self.glyphs.cursor} " if y == self.cursor else "  ", Role.ACCENT), *drawn)
-        return drawn
+            prefix = (f"{self.glyphs.cursor} " if y == self.cursor else "  ", Role.ACCENT)
+            return (prefix, *clip(drawn, width, self.glyphs.ellipsis))
+        return clip(drawn, width, self.glyphs.ellipsis) if isinstance(drawn, tuple) else drawn
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y
@@ -142,10 +154,16 @@ class LineList(ScrollView, can_focus=True):
         content = drawn if isinstance(drawn, Content) else paint(drawn, self.glyphs.ascii_only)
         style = self.visual_style
         if self.with_cursor and index == self.cursor and index < len(self._keys):
-            style = self.get_visual_style("line-list--cursor" if self.has_focus else "line-list--cursor-blurred")
+            style = self._cursor_style()
         strips = Visual.to_strips(self, content, width, 1, style, pad=True)
         strip = strips[0] if strips else Strip.blank(width, style.rich_style)
         return strip.adjust_cell_length(width, style.rich_style)
+
+    def _cursor_style(self) -> Style:
+        """The cursor's row; where the terminal has sixteen colours they are turned round, since none is a shade."""
+        if self.app.native_ansi_color:
+            return self.visual_style + Style(reverse=self.has_focus, bold=True)
+        return self.get_visual_style("line-list--cursor" if self.has_focus else "line-list--cursor-blurred")
 
     def action_step(self, by: int) -> None:
         if self.with_cursor:

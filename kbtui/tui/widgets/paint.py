@@ -6,7 +6,7 @@ from kbtui.tui.text import Line, Role
 
 STYLES: dict[Role, str] = {
     Role.PLAIN: "",
-    Role.DIM: "$text-muted",
+    Role.DIM: "$kb-dim",
     Role.STRONG: "bold",
     Role.TITLE: "bold $text-primary",
     Role.ACCENT: "bold $text-accent",

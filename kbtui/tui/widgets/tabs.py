@@ -9,7 +9,13 @@ NAMES = ("Rungs", "Live", "Bottleneck", "Diff", "History", "Log")
 class TabLine(Static):
     """Keys 1 to 6 and clicks choose; the chosen one is between brackets too, for where there is no colour."""
 
-    DEFAULT_CSS = "TabLine { height: 1; text-wrap: nowrap; }"
+    DEFAULT_CSS = """
+    TabLine {
+        height: 1; text-wrap: nowrap;
+        link-style: none; link-style-hover: underline; link-background-hover: $background;
+        link-color: $foreground; link-color-hover: $text-accent;
+    }
+    """
 
     def __init__(self, id: str) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -26,4 +32,5 @@ class TabLine(Static):
     def _tab(self, number: int, name: str) -> Content:
         if number == self.chosen:
             return Content.assemble((f"[{number} {name}]", "bold reverse $text-primary"))
-        return Content.from_markup(f"[@click=screen.pane({number})] [bold $text-accent]{number}[/] $name [/]", name=name)
+        label = Content.from_markup(f"[@click=screen.pane({number})]$name[/]", name=name)
+        return Content.assemble(" ", (str(number), "bold $text-accent"), " ", label, " ")
