@@ -1,11 +1,10 @@
 """Effects: a run's record, held open by one engine: git first, then the index in one transaction."""
 
-import contextlib
 import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -132,18 +131,21 @@ class RunLedger:
             "gpu_s": gpu_s,
         }
         statement = upsert(HEARTBEAT).values(row).on_conflict_do_update(index_elements=["run"], set_=row)
-        with self._best_effort() as connection:
-            connection.execute(statement)
+        self._best_effort(lambda connection: connection.execute(statement))
 
     def samples(self, batch: tuple[LiveSample, ...]) -> None:
         """Keep samples for the live pane, the last ``KEEP_SAMPLES`` of them."""
         if not batch:
             return
+        rows = [self._sample_row(sample) for sample in batch]
         of_run = LIVE_SAMPLE.c.run == self.run
-        with self._best_effort() as connection:
-            connection.execute(insert(LIVE_SAMPLE), [self._sample_row(sample) for sample in batch])
+
+        def write(connection: Connection) -> None:
+            connection.execute(insert(LIVE_SAMPLE), rows)
             newest = connection.execute(select(func.max(LIVE_SAMPLE.c.id)).where(of_run)).scalar_one()
             connection.execute(delete(LIVE_SAMPLE).where(of_run, LIVE_SAMPLE.c.id <= newest - KEEP_SAMPLES))
+
+        self._best_effort(write)
 
     def take_commands(self) -> tuple[CommandAccepted, ...]:
         """Commands which are not events yet, in order; the same again until they are appended."""
@@ -176,12 +178,11 @@ class RunLedger:
         self._checkpoint("index")
         return envelope
 
-    @contextlib.contextmanager
-    def _best_effort(self) -> Iterator[Connection]:
+    def _best_effort(self, write: Callable[[Connection], object]) -> None:
         """A transaction for what viewers alone read: a full disk must not end the search for it."""
         try:
             with self._index.begin() as connection:
-                yield connection
+                write(connection)
         except OperationalError as error:
             _log.warning("no sign of life written: %s", error.orig)
 
