@@ -60,19 +60,28 @@ class _ModelEntry:
     def __init__(self, model_class: Any, context: ModelContext) -> None:
         torch.manual_seed(context.seed)
         self._model = model_class(*context.init_inputs)
-        own = dict(self._model.named_parameters()) | dict(self._model.named_buffers())
-        missing = [name for name in context.state_names if name not in own]
+        self._names = context.state_names
+        missing = sorted(set(self._names) - set(self._model.state_dict()))
         if missing:
             raise NoEntryPoint(f"ModelNew lacks the reference's {', '.join(missing)}; keep Model's parameter names")
-        self._state = [own[name] for name in context.state_names]
-        self._bound: tuple[int, ...] = ()
+        self._bound: tuple[int, ...] | None = None
 
     def __call__(self, *inputs: Any) -> Any:
-        n_inputs = len(inputs) - len(self._state)
-        values = inputs[n_inputs:]
-        addresses = tuple(id(value) for value in values)
-        if addresses != self._bound:
-            for held, value in zip(self._state, values, strict=True):
-                held.data = value
-            self._bound = addresses
+        n_inputs = len(inputs) - len(self._names)
+        state = tuple(id(value) for value in inputs[n_inputs:])
+        if state != self._bound:
+            self._bind(inputs, n_inputs)
+            self._bound = state
         return self._model(*inputs[:n_inputs])
+
+    def _bind(self, inputs: tuple[Any, ...], n_inputs: int) -> None:
+        if self._bound is None:
+            device = next((x.device for x in inputs if isinstance(x, torch.Tensor)), None)
+            self._model.to(device)
+        for name, value in zip(self._names, inputs[n_inputs:], strict=True):
+            owner, _, leaf = name.rpartition(".")
+            module = self._model.get_submodule(owner)
+            if leaf in module._parameters:
+                module._parameters[leaf] = torch.nn.Parameter(value, requires_grad=False)
+            else:
+                module._buffers[leaf] = value

@@ -166,8 +166,8 @@ class _Walk(ast.NodeVisitor):
         path = self._path(node)
         if path is None:
             self._judge_attribute(node)
-            return self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+        elif not isinstance(node.ctx, ast.Load):
             self._refuse(node, Reason.POLICY_NAME, f"assignment to `{path}`", "leave torch and triton as they are")
         else:
             self._judge_path(node, path)

@@ -5,7 +5,6 @@ import os
 import re
 import traceback
 
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources, PTXASError
 
@@ -30,7 +29,7 @@ def judge(error: Exception, where: str) -> Verdict:
             return _rejected(Reason.OUT_OF_RESOURCES, _of_resources(error, where), candidate_line(error))
         case PTXASError():
             return _of_ptxas(error, where)
-        case DataDependentOutputException() | DynamicOutputShapeException():
+        case RuntimeError() | NotImplementedError() if "meta" in str(error).lower():
             detail = f"on {where}: it reads a tensor's value on the host; keep values on the device"
             return _rejected(Reason.RAISED, detail, candidate_line(error))
         case _:
@@ -66,9 +65,9 @@ def _of_ptxas(error: PTXASError, where: str) -> Verdict:
 def _line_of(error: CompilationError) -> int | None:
     """Triton numbers lines within a function's text; a person reads the candidate's file. Innermost error first."""
     for met in _innermost_first(error):
-        start, node = _function_line(met), getattr(met, "node", None)
-        if start is not None and hasattr(node, "lineno"):
-            return int(start + node.lineno - 1)
+        start, line = _function_line(met), getattr(met.node, "lineno", None)
+        if start is not None and line is not None:
+            return int(start + line - 1)
     return candidate_line(error)
 
 
@@ -92,11 +91,9 @@ def _innermost_first(error: BaseException) -> list[CompilationError]:
 
 
 def _statement(error: CompilationError) -> str:
-    node, src = getattr(error, "node", None), getattr(error, "src", None)
-    if not src or not hasattr(node, "lineno"):
-        return ""
-    lines = str(src).splitlines()
-    return lines[node.lineno - 1].strip() if 0 < node.lineno <= len(lines) else ""
+    line = getattr(error.node, "lineno", None)
+    lines = str(error.src or "").splitlines()
+    return lines[line - 1].strip() if line is not None and 0 < line <= len(lines) else ""
 
 
 def _first_line(error: BaseException) -> str:

@@ -31,12 +31,12 @@ def describe(problem: dict[str, Any]) -> dict[str, Any]:
 
 def _make(loaded: LoadedReference, dims: dict[str, int], distribution: str, dtype: str) -> tuple[Any, ...]:
     """On ``meta``; where that fails, as fakes; at last on the CPU."""
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
     try:
         return loaded.make_inputs(dims, 0, "meta", distribution, dtype=dtype)
     except Exception:
         pass
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     try:
         with FakeTensorMode():
             return loaded.make_inputs(dims, 0, "cpu", distribution, dtype=dtype)

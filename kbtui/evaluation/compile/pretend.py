@@ -1,62 +1,59 @@
 """Lets a candidate's own ``kernel_function`` run where there is no GPU and nothing is computed.
 
-Tensors are fakes (sizes, strides and dtypes without values) that say they are on ``cuda:0``; what a kernel reads of
-the device is answered from its description. Used in compile children; every change is to that process alone.
+Tensors are on ``meta`` (sizes, strides and dtypes without values) and say they are on ``cuda:0``; what a kernel reads
+of the device is answered from its description. Used in compile children; every change is to that process alone.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation.compile.specs import Argument, TensorSpec
 
 _CUDA = torch.device("cuda", 0)
-_HOST = torch.device("cpu")
+_NOWHERE = torch.device("meta")
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
 class _SaysCuda(TorchFunctionMode):
-    """Fake tensors live on the CPU, for a build without CUDA cannot index others; here they claim the GPU."""
+    """Tensors that would be on the GPU are made on ``meta``; asked where they are, they claim the GPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") == "__get__":
             match getattr(func.__self__, "__name__", ""):
                 case "device":
-                    return _CUDA
+                    return _CUDA if func(*args).type == "meta" else func(*args)
                 case "is_cuda":
-                    return True
-                case "is_cpu":
-                    return False
+                    return bool(func.__self__ and args[0].is_meta)
+                case "is_meta":
+                    return func(*args)
         if func is torch.Tensor.data_ptr:
             return address_of(args[0])
         if func is torch.Tensor.get_device:
             return 0
         if func is torch.Tensor.cuda:
-            return args[0]
-        return func(*map(_on_host, args), **{name: _on_host(value) for name, value in (kwargs or {}).items()})
+            return args[0].to(_NOWHERE)
+        return func(*map(_placed, args), **{name: _placed(value) for name, value in (kwargs or {}).items()})
 
 
 @contextmanager
-def pretended_gpu(device: DeviceSpec) -> Iterator[FakeTensorMode]:
+def pretended_gpu(device: DeviceSpec) -> Iterator[None]:
     """Inside, torch answers as on ``device``; torch.cuda's queries are replaced for good."""
-    _answer_queries(device)
-    with ExitStack() as stack:
-        fakes = stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(_SaysCuda())
-        yield fakes
+    answer_queries(device)
+    with torch.no_grad(), _SaysCuda():
+        yield
 
 
 def build(argument: Argument) -> Any:
-    """An argument of the call, a fake where it is a tensor. Inside ``pretended_gpu`` only."""
+    """An argument of the call; a tensor has no values."""
     if isinstance(argument, TensorSpec):
-        return torch.empty_strided(argument.shape, argument.stride, dtype=getattr(torch, argument.dtype))
+        dtype = getattr(torch, argument.dtype)
+        return torch.empty_strided(argument.shape, argument.stride, dtype=dtype, device=_NOWHERE)
     return argument
 
 
@@ -66,15 +63,16 @@ def address_of(tensor: torch.Tensor) -> int:
         return int(tensor.storage_offset()) * int(tensor.element_size())
 
 
-def _on_host(value: Any) -> Any:
+def _placed(value: Any) -> Any:
     if isinstance(value, torch.device) and value.type == "cuda":
-        return _HOST
+        return _NOWHERE
     if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
-        return "cpu"
+        return "meta"
     return value
 
 
-def _answer_queries(device: DeviceSpec) -> None:
+def answer_queries(device: DeviceSpec) -> None:
+    """Replace torch.cuda's questions about the device by this description, for good."""
     major, minor = divmod(device.arch, 10)
     properties = SimpleNamespace(
         name=device.name,
@@ -121,3 +119,6 @@ class _NoDevice:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+_answer_queries = answer_queries

@@ -6,9 +6,10 @@ a JSON value or ``Attached``.
 """
 
 from kbtui.evaluation.process.child import Attached
-from kbtui.evaluation.process.client import Reply, Worker, Zygote
+from kbtui.evaluation.process.client import Zygote
 from kbtui.evaluation.process.failures import WorkerDied, WorkerError, WorkerFailure, WorkerTimeout
 from kbtui.evaluation.process.sandbox import Protection, SandboxPolicy, cpu_policy, cuda_policy, probe, switched_on
+from kbtui.evaluation.process.worker import Reply, Worker
 
 __all__ = [
     "Attached",
