@@ -1,4 +1,4 @@
-"""Compile one sample's first kernel for a chip that is not there, on every timed shape, and print its resources as JSON.
+"""Compile a sample's first kernel for a chip that is not there, on its timed shapes; print its resources as JSON.
 
 usage: python compile_check.py NAME ARCH (in a fresh process, with TRITON_INTERPRET unset)
 """
