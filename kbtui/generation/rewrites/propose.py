@@ -10,7 +10,7 @@ from kbtui.generation.rewrites import REWRITES, Edit, Rewrite, Target
 
 #: What a hint adds to a rewrite's rank beside the diagnosis's weights (which sum to about 1), the first hint most.
 _HINT_WEIGHT = 0.6
-#: What each sibling made by the same rewrite that came out slower takes off.
+#: What each sibling made by the same rewrite that was pruned or rejected takes off.
 _FAILED_WEIGHT = 0.15
 
 
@@ -68,8 +68,8 @@ def _mentions(text: str, rewrite: Rewrite) -> bool:
 
 
 def _failed(sibling: Sibling, rewrite: Rewrite) -> bool:
-    slower = sibling.ratio is None or sibling.ratio < 1.0
-    return slower and sibling.summary.startswith(f"{rewrite.name}: ")
+    lost = sibling.outcome.startswith(("prune", "reject"))
+    return lost and sibling.summary.startswith(f"{rewrite.name}: ")
 
 
 def _proposal(rewrite: Rewrite, edit: Edit, request: ProposalRequest) -> Proposal:
