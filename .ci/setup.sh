@@ -26,7 +26,7 @@ find_python() {
 has_gpu() { [ -e /proc/driver/nvidia/version ] && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
 
 wanted() { # what the stamp must hold: any change here sets up again
-  cat pyproject.toml requirements/*.txt .ci/setup.sh kbtui/__init__.py | sha256sum | cut -d' ' -f1
+  cat pyproject.toml .ci/constraints/*.txt .ci/setup.sh kbtui/__init__.py | sha256sum | cut -d' ' -f1
   printf '%s %s\n' "$hardware" "$PWD"
 }
 
@@ -54,8 +54,8 @@ pip_install() {
 }
 
 install() {
-  local what=. constraints=(-c "requirements/$hardware.txt")
-  [ "$mode" = dev ] && what='.[dev]' && constraints+=(-c requirements/dev.txt)
+  local what=. constraints=(-c ".ci/constraints/$hardware.txt")
+  [ "$mode" = dev ] && what='.[dev]' && constraints+=(-c .ci/constraints/dev.txt)
   if [ "$hardware" = gpu ]; then
     pip_install "${constraints[@]}" -e "$what"
   else

@@ -25,7 +25,7 @@ esac
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    for name in (".ci/setup.sh", "pyproject.toml", "requirements", "kbtui/__init__.py"):
+    for name in (".ci/setup.sh", "pyproject.toml", ".ci/constraints", "kbtui/__init__.py"):
         source, copy = ROOT / name, tmp_path / name
         copy.parent.mkdir(exist_ok=True)
         shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
@@ -57,17 +57,17 @@ def test_without_a_gpu_only_the_cpu_build_of_torch_can_be_chosen(checkout):
     (checkout / "refuse-first").touch()
     assert setup(checkout).returncode == 0
     first, second = asked(checkout)
-    assert "-c requirements/cpu.txt" in first
+    assert "-c .ci/constraints/cpu.txt" in first
     assert "--extra-index-url https://download.pytorch.org/whl/cpu" in second
-    assert "-c requirements/cpu.txt" in second
-    assert "torch==2.13.0+cpu" in (checkout / "requirements" / "cpu.txt").read_text()
+    assert "-c .ci/constraints/cpu.txt" in second
+    assert "torch==2.13.0+cpu" in (checkout / ".ci" / "constraints" / "cpu.txt").read_text()
 
 
 def test_dev_tools_are_added_on_top_and_hold_the_run_set_up_too(checkout):
     setup(checkout)
     setup(checkout, "dev")
     assert ".[dev]" in asked(checkout)[1]
-    assert "-c requirements/dev.txt" in asked(checkout)[1]
+    assert "-c .ci/constraints/dev.txt" in asked(checkout)[1]
     setup(checkout)
     setup(checkout, "dev")
     assert len(asked(checkout)) == 2

@@ -25,7 +25,7 @@ def largest_input(reference: dict, shape, dtype: str) -> int:
 
 
 def check(reference: dict, kernel, shape, dtype: str, distribution: str, device: str) -> dict:
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator(device).manual_seed(1)
     inputs = reference["make_inputs"](shape.as_dict(), generator, device, distribution, dtype=dtype)
     before = [t.clone() for t in inputs]
     started = time.perf_counter()
