@@ -33,5 +33,5 @@ DEFAULT_LADDER: tuple[Rung, ...] = (
     Rung(SCREEN, "screen", gate_stage=1, max_pairs=6, process_pairs=1, profile=False, share=0.50),
     Rung(MEASURE, "measure", gate_stage=2, max_pairs=20, process_pairs=1, profile=False, share=0.45),
     Rung(PROFILE, "profile", gate_stage=2, max_pairs=16, process_pairs=3, profile=True, share=0.35),
-    Rung(CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.30),
+    Rung(CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.12),
 )

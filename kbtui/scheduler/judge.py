@@ -61,7 +61,7 @@ def _not_faster(
     state: RunState, candidate: str, rung: int, comparison: Comparison, score: float, policy: Policy
 ) -> Judgement:
     structure = state.tried[candidate].candidate.structure
-    leads = is_best_of_structure(state, candidate, score)
+    leads = is_best_of_structure(state, candidate, rung, score)
     numbers = _numbers(comparison)
     if rung == SCREEN:
         young = leads and n_timed(state, structure) < policy.refinements

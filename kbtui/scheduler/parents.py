@@ -29,9 +29,9 @@ def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
     if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
         return Propose("playbook", None, Phase.COARSE, policy.batch, "coarse: every structure before refining any")
     options = [
-        _option(state, generator, parent, policy)
+        _option(state, generator, parent, stands, policy)
         for generator in generators
-        for parent in best_of_each(state)
+        for parent, stands in best_of_each(state)
         if (generator, parent.candidate.id) not in state.exhausted
     ]
     if not options:
@@ -40,16 +40,14 @@ def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
     return Propose(best.generator, best.parent, Phase.NARROW, policy.batch, best.why)
 
 
-def _option(state: RunState, generator: str, parent: Tried, policy: Policy) -> _Option:
-    score = parent.score or 0.0
-    top = max((t.score or 0.0 for t in best_of_each(state)), default=1.0)
+def _option(state: RunState, generator: str, parent: Tried, stands: float, policy: Policy) -> _Option:
     in_vain = asked_in_vain(state, parent.candidate.structure)
     asked = sum(1 for _, a in state.asked if a.generator == generator and a.parent == parent.candidate.id)
     profiled = 1.2 if PROFILE in parent.results else 1.0
     pays = yield_rate(state.yields.get(generator, Yield()))
-    weight = pays * (score / top) ** 2 * profiled / (1 + asked) / (1 + in_vain / policy.stagnation)
+    weight = pays * stands**2 * profiled / (1 + asked) / (1 + in_vain / policy.stagnation)
     why = (
-        f"{generator} pays {pays:.2f}, parent at {score / top:.2f} of the best, asked {asked} times, {in_vain} in vain"
+        f"{generator} pays {pays:.2f}, parent at {stands:.2f} of the incumbent, asked {asked} times, {in_vain} in vain"
     )
     return _Option(generator, parent.candidate.id, weight, why)
 

@@ -13,7 +13,6 @@ class Policy:
         refinements: how many candidates a structure gets before it is judged like the others.
         measure_slack: at the measure rung, the best of its structure is profiled once if within this of the incumbent.
         batch: proposals asked for at once.
-        low_water: proposals are asked for when fewer than this many wait for rung 0.
         confirm_reserve: part of the wall or GPU budget kept for confirming the best.
         stagnation: questions about one structure without a new incumbent before another one is preferred.
     """
@@ -23,7 +22,6 @@ class Policy:
     refinements: int = 6
     measure_slack: float = 0.90
     batch: int = 6
-    low_water: int = 3
     confirm_reserve: float = 0.12
     stagnation: int = 3
 

@@ -1,11 +1,12 @@
 """What to do next: the one decision that drives Algorithm 1."""
 
 from kbtui.domain.event import Budget, ChildEntry, Decision, EndReason
-from kbtui.domain.rung import CONFIRM, MEASURE, SCREEN
+from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Wait
 from kbtui.scheduler.parents import choose_proposal
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.state import RunState, Tried
+from kbtui.scheduler.structures import standing
 
 
 def next_action(
@@ -35,38 +36,53 @@ def next_action(
 
 
 def _search(state: RunState, policy: Policy) -> Action:
-    more = _wants_proposals(state, policy)
-    if more and (proposal := choose_proposal(state, policy)):
+    """Screen everything that waits, then measure the best of it; ask for more when the pipeline runs dry."""
+    lower, upper = _lower(state), _upper(state)
+    if not lower and len(upper) <= 1 and _may_grow(state) and (proposal := choose_proposal(state, policy)):
         return proposal
-    if chosen := _next_waiting(state):
-        return chosen
+    if confirm := _confirm_now(state):
+        return confirm
+    if upper and (state.just_proposed or not lower):
+        return upper[0]
+    if lower:
+        return lower[0]
     if best := best_unconfirmed(state):
         return Evaluate(best.candidate.id, CONFIRM)
     return Finish(EndReason.EXHAUSTED, "every generator has said all it knows about every parent")
 
 
-def _wants_proposals(state: RunState, policy: Policy) -> bool:
-    if state.budget.candidates is not None and len(state.tried) >= state.budget.candidates:
-        return False
-    baseline = state.tried.get(state.first or "")
-    if baseline is not None and baseline.score is None and baseline.waiting_at is not None:
-        return False
-    return len(state.waiting(0)) < policy.low_water
+def _lower(state: RunState) -> list[Evaluate]:
+    """Work on the two cheapest rungs, the screen first: nothing waits for a compiler that has its source already."""
+    return [Evaluate(t.candidate.id, rung) for rung in (SCREEN, COMPILE) for t in state.waiting(rung)]
 
 
-def _next_waiting(state: RunState) -> Evaluate | None:
-    """The highest rung that has work and is within its share; if all are over, the lowest that has work."""
+def _upper(state: RunState) -> list[Evaluate]:
+    """Work on the measure and profile rungs: pinned first, then the profile rung within its share, fastest first."""
     assert state.started is not None
-    over: Evaluate | None = None
-    for rung in reversed(state.started.ladder):
-        queued = state.waiting(rung.index)
-        if not queued:
-            continue
-        chosen = Evaluate(queued[0].candidate.id, rung.index)
-        if queued[0].pinned or within_share(state, rung.index, rung.share):
-            return chosen
-        over = chosen
-    return over
+    share = state.started.ladder[PROFILE].share
+    rungs = (PROFILE, MEASURE) if within_share(state, PROFILE, share) else (MEASURE, PROFILE)
+    queued = [(t, rung) for rung in rungs for t in state.waiting(rung)]
+    queued.sort(key=lambda q: (not q[0].pinned, rungs.index(q[1]), -(standing(state, q[0]) or 0.0)))
+    return [Evaluate(t.candidate.id, rung) for t, rung in queued]
+
+
+def _may_grow(state: RunState) -> bool:
+    limit = state.budget.candidates
+    baseline = state.tried.get(state.first or "")
+    untimed = baseline is not None and baseline.score is None and baseline.waiting_at is not None
+    return not untimed and (limit is None or len(state.tried) < limit)
+
+
+def _confirm_now(state: RunState) -> Evaluate | None:
+    """In mid-run only what the confirm rung's share allows; the end of the run confirms the best in any case."""
+    assert state.started is not None
+    best = best_unconfirmed(state)
+    if best is None or best.waiting_at != CONFIRM:
+        return None
+    total_s = sum(s.wall_s for s in state.spend.values())
+    used_s = state.spend[CONFIRM].wall_s if CONFIRM in state.spend else 0.0
+    allowed = used_s + _confirm_cost_s(state) <= state.started.ladder[CONFIRM].share * total_s
+    return Evaluate(best.candidate.id, CONFIRM) if best.pinned or allowed else None
 
 
 def within_share(state: RunState, rung: int, share: float) -> bool:

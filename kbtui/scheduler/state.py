@@ -75,6 +75,7 @@ class RunState:
     """Fold events with ``apply``, in order, from the first (a RunStarted).
 
     ``all_drafted``: the last answer to a question without a parent brought no structure that was new.
+    ``just_proposed``: nothing has happened since a generator answered, so its sources are still being compiled.
     ``gained_seq``: when a structure last brought an incumbent, as the event's number.
     ``open_batch``: candidates of a generator's answer that is not complete yet, by source SHA-256.
     """
@@ -92,6 +93,7 @@ class RunState:
     exhausted: set[tuple[str, str | None]] = field(default_factory=set)
     asked: list[tuple[int, ProposalsMade]] = field(default_factory=list)
     all_drafted: bool = False
+    just_proposed: bool = False
     gained_seq: dict[str, int] = field(default_factory=dict)
     user_hints: list[str] = field(default_factory=list)
     spend: dict[int, RungSpend] = field(default_factory=dict)
@@ -107,6 +109,7 @@ class RunState:
 
     def apply(self, envelope: Envelope) -> None:
         self.seq, self.wall_s, self.gpu_s = envelope.seq, envelope.wall_s, envelope.gpu_s
+        self.just_proposed = isinstance(envelope.event, ProposalsMade)
         match envelope.event:
             case RunStarted() as event:
                 self.started, self.budget = event, event.budget

@@ -14,23 +14,34 @@ def n_timed(state: RunState, structure: str) -> int:
     return sum(1 for t in of_structure(state, structure) if t.score is not None)
 
 
-def is_best_of_structure(state: RunState, candidate: str, score: float) -> bool:
-    """Whether ``score`` is at least that of every other candidate of the same structure."""
+def is_best_of_structure(state: RunState, candidate: str, rung: int, score: float) -> bool:
+    """Whether no other candidate of the same structure scored higher on this rung."""
     structure = state.tried[candidate].candidate.structure
-    others = (t.score for t in of_structure(state, structure) if t.candidate.id != candidate)
-    return all(score >= other for other in others if other is not None)
+    results = (t.results.get(rung) for t in of_structure(state, structure) if t.candidate.id != candidate)
+    return all(score >= (r.score or 0.0) for r in results if r is not None)
 
 
-def best_of_each(state: RunState) -> list[Tried]:
-    """The fastest verified candidate of every structure, fastest first; ties to the older."""
-    best: dict[str, Tried] = {}
+def standing(state: RunState, tried: Tried) -> float | None:
+    """The candidate's score over the incumbent's on the highest rung that timed it: rungs time different shapes."""
+    for rung, result in sorted(tried.results.items(), reverse=True):
+        if result.score is not None:
+            incumbent = state.tried.get(state.incumbents.get(rung, ""))
+            held = incumbent.results[rung].score if incumbent and rung in incumbent.results else None
+            return result.score / (held or result.score)
+    return None
+
+
+def best_of_each(state: RunState) -> list[tuple[Tried, float]]:
+    """The best standing of every structure with its candidate, best first; ties to the older."""
+    best: dict[str, tuple[Tried, float]] = {}
     for tried in state.tried.values():
-        if tried.score is None or not _alive(tried):
+        stands = standing(state, tried)
+        if stands is None or not _alive(tried):
             continue
         held = best.get(tried.candidate.structure)
-        if held is None or tried.score > (held.score or 0.0):
-            best[tried.candidate.structure] = tried
-    return sorted(best.values(), key=lambda t: (-(t.score or 0.0), t.admitted_seq))
+        if held is None or stands > held[1]:
+            best[tried.candidate.structure] = (tried, stands)
+    return sorted(best.values(), key=lambda b: (-b[1], b[0].admitted_seq))
 
 
 def _alive(tried: Tried) -> bool:
