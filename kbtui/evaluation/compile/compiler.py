@@ -16,9 +16,10 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified
 from kbtui.errors import EngineError, UsageError
+from kbtui.evaluation.compile.published import Launchers, says_why
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.compile.specs import Argument, ShapeInputs, inputs_from_plain, inputs_to_plain
-from kbtui.evaluation.compile.tools import toolchain
+from kbtui.evaluation.compile.tools import assembler_programs
 from kbtui.evaluation.process import (
     SandboxPolicy,
     WorkerDied,
@@ -83,12 +84,12 @@ class Compiler:
         self._zygote, self._device, self._problem = zygote, device, problem
         self._inputs = input_specs if isinstance(input_specs, ProblemInputs) else ProblemInputs(input_specs, {})
         self._cache_dir = cache_dir.resolve()
-        self._launchers, self._timeout_s, self._memory_bytes = launchers, timeout_s, memory_bytes
+        self._timeout_s, self._memory_bytes = timeout_s, memory_bytes
+        self._launchers = Launchers(zygote, self._cache_dir / "launchers") if launchers else None
         self._lock = threading.Lock()
         self._running: Counter[str] = Counter()
         self._futures: dict[tuple[str, tuple[str, ...]], Future[CompileReport]] = {}
         self._threads = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="compile")
-        self._closed = False
 
     def submit(self, source: str, shapes: tuple[str, ...] | None = None) -> "Future[CompileReport]":
         """Compile what the candidate launches on these shapes (default: all that are timed). Never blocks.
@@ -119,8 +120,9 @@ class Compiler:
 
     def close(self) -> None:
         """Drop what waits, let what runs end. Idempotent."""
-        self._closed = True
         self._threads.shutdown(wait=True, cancel_futures=True)
+        if self._launchers is not None:
+            self._launchers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -160,21 +162,28 @@ class Compiler:
                 device=to_plain(self._device),
                 inputs=[inputs_to_plain(ShapeInputs(name, self._inputs.arguments[name])) for name in names],
                 context=self._inputs.contexts.get(names[0]) if names else None,
-                with_launchers=self._launchers,
             )
         try:
-            report: CompileReport = from_plain(CompileReport, reply.value)
+            report: CompileReport = from_plain(CompileReport, reply.value["report"])
+            needed = tuple({"types": d["types"], "descriptors": d["descriptors"]} for d in reply.value["launchers"])
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             detail = f"its compile child answered nonsense ({error})"
             return CompileReport(rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, detail), (), 0.0)
+        return self._with_launchers(report, needed, cache)
+
+    def _with_launchers(self, report: CompileReport, needed: tuple[dict[str, Any], ...], cache: Path) -> CompileReport:
+        if self._launchers is None or not report.verdict.ok:
+            return report
+        try:
+            self._launchers.publish(needed, cache)
+        except WorkerFailure as failure:
+            return replace(report, verdict=unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, says_why(failure)))
         return report
 
     def _policy(self, cache: Path) -> SandboxPolicy:
-        tools = toolchain()
         return cpu_policy(
-            read=tools.read,
             write=(cache,),
-            exec=tools.programs,
+            exec=assembler_programs(),
             memory_bytes=self._memory_bytes,
             cpu_s=int(self._timeout_s * 4),
             env=(("TRITON_CACHE_DIR", str(cache)),),

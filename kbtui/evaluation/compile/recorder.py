@@ -16,6 +16,7 @@ from triton.runtime import driver, jit
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.profile import KernelResources
+from kbtui.evaluation.compile import launchers
 from kbtui.evaluation.compile.listing import Listing, read_listing
 from kbtui.evaluation.compile.occupancy import occupancy
 from kbtui.evaluation.compile.pretend import address_of
@@ -36,21 +37,18 @@ class Pointer:
 
 
 class Recorder:
-    """What was compiled and launched. ``build_launcher``: called once a kernel with its source and metadata."""
+    """What was compiled and launched. ``launchers``: what each distinct launcher needs to be built."""
 
-    def __init__(
-        self, device: DeviceSpec, cache: Path, build_launcher: Callable[[Any, Any], None] | None = None
-    ) -> None:
+    def __init__(self, device: DeviceSpec, cache: Path) -> None:
         self.device = device
         self.launches: list[Launch] = []
         self.resources: dict[tuple[Any, ...], KernelResources] = {}
+        self.launchers: dict[str, dict[str, Any]] = {}
         self.shape = ""
         self.tuning = False
         self._cache = cache
-        self._build_launcher = build_launcher
         self._ptxas_log = ""
         self._listings: dict[str, Listing] = {}
-        self._arguments: dict[str, Any] = {}
 
     def install(self) -> None:
         """Make Triton use this recorder, for the rest of the process."""
@@ -68,8 +66,8 @@ class Recorder:
         self.resources.setdefault((metadata.hash, self.shape, grid), self._resources(launch, metadata))
 
     def launcher_needed(self, source: Any, metadata: Any) -> None:
-        if self._build_launcher:
-            self._build_launcher(source, metadata)
+        description = launchers.described(source, metadata)
+        self.launchers[repr(description)] = description
 
     def _resources(self, launch: Launch, metadata: Any) -> KernelResources:
         listing = self._listings[metadata.hash]

@@ -14,7 +14,7 @@ from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, verified
 from kbtui.evaluation import candidate_module
-from kbtui.evaluation.compile import faults, launchers
+from kbtui.evaluation.compile import faults
 from kbtui.evaluation.compile.pretend import build, pretended_gpu
 from kbtui.evaluation.compile.recorder import Recorder
 from kbtui.evaluation.compile.report import CompileReport
@@ -34,12 +34,11 @@ def compile_candidate(
     device: dict[str, Any],
     inputs: list[dict[str, Any]],
     context: dict[str, Any] | None,
-    with_launchers: bool,
 ) -> dict[str, Any]:
-    """Call the candidate once a shape; returns a CompileReport as plain values."""
+    """Call the candidate once a shape; returns a CompileReport as plain values, and what its launchers need."""
     started = time.monotonic()
     target: DeviceSpec = from_plain(DeviceSpec, device)
-    recorder = Recorder(target, Path(os.environ["TRITON_CACHE_DIR"]), launchers.build if with_launchers else None)
+    recorder = Recorder(target, Path(os.environ["TRITON_CACHE_DIR"]))
     recorder.install()
     shapes = [inputs_from_plain(plain) for plain in inputs]
     verdict = _call_all(payload.decode(), shapes, context_from_plain(context), target, recorder)
@@ -49,8 +48,7 @@ def compile_candidate(
         time.monotonic() - started,
         tuple(recorder.launches),
     )
-    plain: dict[str, Any] = to_plain(report)
-    return plain
+    return {"report": to_plain(report), "launchers": list(recorder.launchers.values())}
 
 
 def _call_all(
