@@ -8,6 +8,9 @@ from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.scheduler.structures import standing
 
+#: A score must be this much above the champion's before a confirmation is spent on it.
+WORTH_CONFIRMING = 1.002
+
 
 def next_action(
     state: RunState, wall_s: float, gpu_s: float, *, has_first: bool, policy: Policy = DEFAULT_POLICY
@@ -123,20 +126,18 @@ def _confirm_cost_s(state: RunState) -> float:
 
 
 def best_unconfirmed(state: RunState) -> Tried | None:
-    """The fastest candidate that beats the champion by score and was never on the confirm rung."""
+    """Who should be confirmed next: never confirmed, and by its score faster than the champion (or the first kernel).
+
+    Candidates measured on all the problem's shapes come first; one that was only screened is better than nothing.
+    """
     champion = state.tried.get(state.champion or "")
-    bar = (champion.score if champion else None) or 1.0
-    hopeful = [
-        t
-        for t in state.tried.values()
-        if t.score is not None
-        and t.score > bar * 1.002
-        and CONFIRM not in t.results
-        and MEASURE in t.results
-        and t.last is not None
-        and t.last.decision not in (Decision.REJECT, Decision.SET_ASIDE)
-    ]
-    return max(hopeful, key=lambda t: (t.score or 0.0, -t.admitted_seq), default=None)
+    bar = ((champion.score if champion else None) or 1.0) * WORTH_CONFIRMING
+    hopeful = [t for t in state.tried.values() if CONFIRM not in t.results and (t.score or 0.0) > bar and _verified(t)]
+    return max(hopeful, key=lambda t: (MEASURE in t.results, t.score, -t.admitted_seq), default=None)
+
+
+def _verified(tried: Tried) -> bool:
+    return tried.last is not None and tried.last.decision not in (Decision.REJECT, Decision.SET_ASIDE)
 
 
 def entry_rung(state: RunState, parent: Tried | None) -> int:
