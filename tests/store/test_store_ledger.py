@@ -162,6 +162,15 @@ def test_foreign_commit_on_the_branch_stops_a_resume_and_is_named(told, git, mes
         open_run(workspace, run)
 
 
+def test_event_reworded_by_someone_stops_a_resume_and_is_named(told, git):
+    workspace, run, _ = told
+    message = git(workspace.git_dir, "log", "-1", "--format=%B", f"runs/{run}").replace('"wall_s":8.0', '"wall_s":1.0')
+    reworded = git(workspace.git_dir, *EVE, "commit-tree", "-p", f"runs/{run}~1", "-m", message, f"runs/{run}^{{tree}}")
+    git(workspace.git_dir, "update-ref", f"refs/heads/runs/{run}", reworded.strip())
+    with pytest.raises(EngineError, match=f"{reworded[:12]} 'end: budget; 10m spent' by Eve"):
+        open_run(workspace, run)
+
+
 def test_branch_in_the_way_is_named(tmp_path, git, scene):
     git(tmp_path, "init", "--quiet", "theirs")
     git(tmp_path / "theirs", *EVE, "commit", "--quiet", "--allow-empty", "-m", "one")
