@@ -49,8 +49,16 @@ make_venv() {
   fi
 }
 
-pip_install() {
+pip_torch_from_cpu_index() { # where the indexes that pip is configured with have no CPU build
+  pip_install --no-deps --retries 1 --index-url "$torch_cpu_index" -c .ci/constraints/cpu.txt torch
+}
+
+install() {
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$@"
+}
+
+torch_from_cpu_index() { # where the indexes that pip is configured with have no CPU build
+  pip_install --no-deps --retries 1 --index-url "$torch_cpu_index" -c .ci/constraints/cpu.txt torch
 }
 
 install() {
@@ -60,7 +68,7 @@ install() {
     pip_install "${constraints[@]}" -e "$what"
   else
     pip_install "${constraints[@]}" -e "$what" 2>"$venv/.first-try" ||
-      pip_install --extra-index-url "$torch_cpu_index" "${constraints[@]}" -e "$what" || {
+      { torch_from_cpu_index && pip_install "${constraints[@]}" -e "$what"; } || {
         cat "$venv/.first-try" >&2
         die "installing failed; check the network, then run make again"
       }
