@@ -58,7 +58,7 @@ class LazyTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
         inputs = [*_tensors(args), *_tensors(kwargs)]
         described = func(*tree_map(_to_meta, args), **_meta_device(tree_map(_to_meta, kwargs)))
         if all(_bytes(t) <= REAL_BYTES for t in (*inputs, *_tensors(described))):
-            return func(*args, **kwargs)
+            return func(*args, **({**kwargs, "device": "cpu"} if "device" in kwargs else kwargs))
         if func._schema.is_mutable:
             return kwargs.get("out", args[0] if args else None)
         return tree_map(_from_meta, described)

@@ -14,19 +14,25 @@ from kbtui.evaluation.modelled.trace import DotTrace, LaunchTrace
 _ALU_EFFICIENCY = 0.7
 _DOT_EFFICIENCY = 0.8
 _SFU_LANES = 16
+_SCHEDULERS = 4
 _SHARED_BYTES_PER_CLOCK = 128
 _DOT_LATENCY_CLOCKS = 60.0
 _FP32_PASSES = {"tf32": 1.0, "tf32x3": 3.0}
 _ITEM_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8}
 
 
-def compute_us(launch: LaunchTrace, resources: KernelResources | None, spec: DeviceSpec) -> float:
-    """Time one SM needs for one program's arithmetic, in microseconds."""
+def compute_us(launch: LaunchTrace, resources: KernelResources | None, spec: DeviceSpec, per_sm: int) -> float:
+    """Time one SM needs for the arithmetic of the ``per_sm`` programs on it, in microseconds."""
     lanes = spec.fp32_tflops * 1e6 / (2 * spec.n_sms * spec.sm_clock_mhz)
-    alu = launch.alu_ops / (lanes * _ALU_EFFICIENCY)
+    alu = launch.alu_ops / (lanes * _ALU_EFFICIENCY * _issue(launch.num_warps * per_sm))
     sfu = launch.sfu_ops / _SFU_LANES
     dots = sum(dot_clocks(dot, launch.num_warps, resources, spec) for dot in launch.dots)
-    return (max(alu, sfu) + dots) / spec.sm_clock_mhz
+    return (max(alu, sfu) + dots) * per_sm / spec.sm_clock_mhz
+
+
+def _issue(n_warps: int) -> float:
+    """Part of its slots a scheduler can fill: with fewer than four warps each, dependent instructions leave gaps."""
+    return min(1.0, math.sqrt(n_warps / (_SCHEDULERS * 4)))
 
 
 def dot_clocks(dot: DotTrace, num_warps: int, resources: KernelResources | None, spec: DeviceSpec) -> float:

@@ -1,86 +1,55 @@
-"""Effects: the role of the children that describe a problem's inputs and trace a candidate, under the interpreter.
-
-``describe`` imports the reference and runs in a trusted child; ``trace`` imports a candidate and runs in a confined
-one. Neither makes a value: inputs cross as shapes and dtypes.
-"""
+"""Effects: the role of the confined child that traces one candidate on shapes of a problem, under the interpreter."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import torch
 
 from kbtui.domain.codec import from_plain, to_plain
-from kbtui.domain.problem import Problem
-from kbtui.evaluation.modelled.lazy import REAL_BYTES, LazyTensors
-from kbtui.evaluation.modelled.trace import TensorSpec
+from kbtui.domain.device import DeviceSpec
+from kbtui.evaluation import candidate_module
+from kbtui.evaluation.compile import pretend
+from kbtui.evaluation.compile.specs import Argument, TensorSpec, inputs_from_plain
+from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.modelled.tracer import trace_call
+from kbtui.evaluation.modelled.warm_kernel import warm_copy
 
 
-def describe(problem: dict[str, Any], shapes: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The inputs of each shape, in order: a tensor's shape and dtype, or a plain value."""
-    from kbtui.evaluation.reference import load_reference
+def trace(payload: bytes, device: dict[str, Any], shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Trace the candidate on each shape; one that cannot be followed gives its reason instead of a trace.
 
-    opened: Problem = from_plain(Problem, problem)
-    reference = load_reference(opened)
-    distribution = opened.spec.distributions[0]
-    described = []
-    for shape in shapes:
-        dims = {str(name): int(size) for name, size in shape["dims"]}
-        with LazyTensors():
-            made = reference.make_inputs(dims, 0, "cpu", distribution, dtype=shape["dtype"])
-        described.append([_described(value) for value in made])
-    return described
+    ``shapes`` hold ``inputs`` (ShapeInputs) and ``context`` (ModelContext), both plain.
+    """
+    pretend._answer_queries(from_plain(DeviceSpec, device))
+    source = payload.decode()
+    return [_trace_one(source, shape) for shape in shapes]
 
 
-def trace(payload: bytes, shapes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Trace the candidate on each shape; one that cannot be followed gives its reason instead of a trace."""
-    from kbtui.evaluation import candidate_module
-
-    function = candidate_module.load(payload.decode())
-    return [_trace_one(function, shape["name"], shape["inputs"]) for shape in shapes]
-
-
-def _trace_one(function: Callable[..., Any], name: str, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+def _trace_one(source: str, shape: dict[str, Any]) -> dict[str, Any]:
+    inputs = inputs_from_plain(shape["inputs"])
     try:
-        return {"trace": to_plain(trace_call(name, partial(_make, inputs), function))}
+        function = candidate_module.load(source, context_from_plain(shape["context"]))
+        traced = trace_call(inputs.shape, lambda: tuple(map(_made, inputs.arguments)), function)
+        return {"trace": to_plain(traced)}
     except Exception as error:
         root = error.__cause__ or error
         return {"failed": f"{type(root).__name__}: {root}"[:300]}
 
 
-def _described(value: Any) -> dict[str, Any]:
-    if not isinstance(value, torch.Tensor):
-        return {"value": value}
-    small = value.numel() * value.element_size() <= REAL_BYTES and not value.is_floating_point()
-    values = value.reshape(-1).tolist() if small else None
-    return {"tensor": to_plain(TensorSpec(tuple(value.shape), str(value.dtype).removeprefix("torch."))), "of": values}
-
-
-def _make(inputs: list[dict[str, Any]]) -> tuple[Any, ...]:
-    return tuple(_made(i) for i in inputs)
-
-
-def _made(described: dict[str, Any]) -> Any:
-    if "tensor" not in described:
-        return described["value"]
-    spec: TensorSpec = from_plain(TensorSpec, described["tensor"])
-    dtype: torch.dtype = getattr(torch, spec.dtype)
-    if described["of"] is not None:
-        return torch.tensor(described["of"], dtype=dtype).reshape(spec.shape)
-    return torch.zeros(spec.shape, dtype=dtype)
+def _made(argument: Argument) -> Any:
+    if not isinstance(argument, TensorSpec):
+        return argument
+    return torch.zeros(argument.shape, dtype=getattr(torch, argument.dtype))
 
 
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     del fds
     torch.set_grad_enabled(False)
-    return {"describe": describe, "trace": trace}
+    return {"trace": trace}
 
 
 def warm(fds: tuple[int, ...]) -> None:
-    """Make the first trace of a spare as fast as the second: tables that torch and Triton build at first use."""
-    import triton
-
-    del fds, triton
-    with LazyTensors():
-        torch.empty(1 << 20)
+    """Do, in a spare, what a first trace would otherwise wait for: imports, and tables built at first use."""
+    del fds
+    torch.set_grad_enabled(False)
+    trace_call("warm", lambda: (torch.zeros(1 << 20),), warm_copy)

@@ -7,10 +7,11 @@ For the n programs that run at once, four times are estimated:
     compute  max(dots / unit rate, element operations / CUDA-core rate, special functions / 16 a clock) on one SM
     latency  start + phases x memory latency / pipelining + reductions + dependent dots      (one program's chain)
 
-They overlap, but not perfectly: time = (dram^4 + caches^4 + compute^4 + latency^4)^(1/4). A launch is as many full
-waves of such times as its programs fill, and the tail with the SMs that still have work: too few programs, or one
-program for everything, pay for idle SMs there. By Little's law the latency term is the time that the bytes in flight
-allow: resident programs x bytes a phase x pipelining / latency is the rate a SM can draw.
+They overlap, but not perfectly: time = (dram^p + caches^p + compute^p + latency^p)^(1/p), p = 1.5 + log2(c), at most
+4, where c is resident programs x pipelining: one program that loads, then computes, then stores overlaps little of it.
+A launch is as many full waves of such times as its programs fill, and the tail with the SMs that still have work: too
+few programs, or one program for everything, pay for idle SMs there. By Little's law the latency term is the time that
+the bytes in flight allow: resident programs x bytes a phase x pipelining / latency is the rate a SM can draw.
 
 The first launch of a call costs the device's empty kernel, further ones half of that. Spilled registers go through
 L1 and L2 as often as the innermost loop runs. Nothing is faster than the problem's own bound (``DeviceSpec.bound_us``).
@@ -106,11 +107,12 @@ def launch_time(
     full, rest = divmod(launch.programs, wave)
     parts = _parts(launch, resources, spec, traffic, wave) if full else (0.0,) * 4
     tail = _parts(launch, resources, spec, traffic, rest) if rest else (0.0,) * 4
+    at_once = min(resident, math.ceil(launch.programs / spec.n_sms)) * launch.overlap
     serial = _contended_atomics_us(launch, spec)
     dram, cache, compute, latency = (full * a + b for a, b in zip(parts, tail, strict=True))
     return LaunchTime(
         launch.kernel,
-        max(full * _overlapped(parts) + _overlapped(tail), serial),
+        max(full * _overlapped(parts, at_once) + _overlapped(tail, at_once), serial),
         dram,
         cache,
         compute,
@@ -152,7 +154,7 @@ def _parts(
     l1 = traffic.l1_bytes * share / SECTOR_BYTES / (active * _sectors_per_clock(launch) * spec.sm_clock_mhz)
     per_sm = math.ceil(n_programs / active)
     latency = _chain_us(launch, spec, traffic.miss_rate)
-    return dram, max(l2, l1), compute_us(launch, resources, spec) * per_sm, latency
+    return dram, max(l2, l1), compute_us(launch, resources, spec, per_sm), latency
 
 
 def _sectors_per_clock(launch: LaunchTrace) -> float:
@@ -167,8 +169,10 @@ def _chain_us(launch: LaunchTrace, spec: DeviceSpec, miss_rate: float) -> float:
     return _START_US + waits * memory + launch.reductions * reduction + dot_chain_us(launch, spec)
 
 
-def _overlapped(parts: tuple[float, ...]) -> float:
-    return math.sqrt(math.sqrt(sum(p**4 for p in parts)))
+def _overlapped(parts: tuple[float, ...], at_once: float) -> float:
+    longest = max(parts)
+    power = min(4.0, 1.5 + math.log2(max(1.0, at_once)))
+    return longest * math.fsum((p / longest) ** power for p in parts) ** (1.0 / power) if longest > 0 else 0.0
 
 
 def _contended_atomics_us(launch: LaunchTrace, spec: DeviceSpec) -> float:

@@ -115,11 +115,3 @@ class CallTrace:
     shape: str
     launches: tuple[LaunchTrace, ...]
     torch_ops: tuple[TorchOp, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """A tensor's shape and dtype (``float16``); contiguous."""
-
-    shape: tuple[int, ...]
-    dtype: str

@@ -6,10 +6,12 @@ from typing import Any
 
 from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import from_plain, to_plain
-from kbtui.domain.problem import Problem, Shape
-from kbtui.errors import UsageError
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.problem import Shape
+from kbtui.evaluation.compile.compiler import ProblemInputs
+from kbtui.evaluation.compile.specs import ShapeInputs, inputs_to_plain
 from kbtui.evaluation.modelled.trace import CallTrace
-from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote, cpu_policy
+from kbtui.evaluation.process import SandboxPolicy, WorkerFailure, Zygote, cpu_policy
 
 ROLE = "kbtui.evaluation.modelled.role"
 #: A trace takes a tenth of a second; one that takes this long has met something it cannot follow.
@@ -26,22 +28,13 @@ class Untraced(str):
 class Tracer:
     """Traces of candidates of one problem. ``zygote`` must interpret. Safe to use from several threads."""
 
-    def __init__(self, zygote: Zygote, problem: Problem, timeout_s: float = TRACE_TIMEOUT_S) -> None:
-        self._zygote, self._problem, self._timeout_s = zygote, problem, timeout_s
+    def __init__(
+        self, zygote: Zygote, inputs: ProblemInputs, device: DeviceSpec, timeout_s: float = TRACE_TIMEOUT_S
+    ) -> None:
+        self._zygote, self._inputs, self._device, self._timeout_s = zygote, inputs, to_plain(device), timeout_s
         self._policy: SandboxPolicy = cpu_policy(memory_bytes=_MEMORY_BYTES, cpu_s=int(timeout_s) + 20)
-        self._inputs: dict[str, list[dict[str, Any]]] = {}
         self._known: dict[tuple[str, str], CallTrace | Untraced] = {}
         self._lock = threading.Lock()
-
-    def open(self, shapes: Sequence[Shape]) -> None:
-        """Learn what the inputs of these shapes look like. Raises UsageError where the reference cannot make them."""
-        plain = [self._plain(s) for s in shapes]
-        with self._zygote.spawn(ROLE, sandbox=None) as worker:
-            try:
-                reply = worker.call("describe", timeout_s=60.0, problem=to_plain(self._problem), shapes=plain)
-            except WorkerFailure as failure:
-                raise UsageError(f"the problem's make_inputs fails: {failure}", "mend its reference.py") from failure
-        self._inputs.update((s.name, inputs) for s, inputs in zip(shapes, reply.value, strict=True))
 
     def warm_up(self, n_spares: int) -> None:
         """Keep confined children ready."""
@@ -50,33 +43,33 @@ class Tracer:
     def traces(self, source: str, shapes: Sequence[Shape]) -> dict[str, CallTrace | Untraced]:
         """The traces of one source by shape name, where there is one, else the reason."""
         sha = source_sha(source)
-        missing = [s for s in shapes if (sha, s.name) not in self._known]
-        if missing:
-            fresh = self._trace(source, missing)
-            with self._lock:
-                self._known.update(((sha, name), trace) for name, trace in fresh.items())
-        return {s.name: self._known[sha, s.name] for s in shapes}
+        with self._lock:
+            missing = [s for s in shapes if (sha, s.name) not in self._known]
+        fresh = self._trace(source, missing) if missing else {}
+        with self._lock:
+            self._known.update(((sha, name), trace) for name, trace in fresh.items())
+            return {s.name: self._known[sha, s.name] for s in shapes}
 
     def _trace(self, source: str, shapes: list[Shape]) -> dict[str, CallTrace | Untraced]:
-        """One child for all shapes; after a timeout each of those left gets a child of its own."""
-        plain = [{"name": s.name, "inputs": self._inputs[s.name]} for s in shapes]
+        """One child for all shapes; after a timeout or a crash each shape gets a child of its own."""
         try:
             with self._zygote.spawn(ROLE, sandbox=self._policy) as worker:
-                answers = self._call(worker, source, plain)
+                answers = worker.call(
+                    "trace",
+                    timeout_s=self._timeout_s,
+                    payload=source.encode(),
+                    device=self._device,
+                    shapes=[self._plain(s) for s in shapes],
+                ).value
         except WorkerFailure as failure:
             if len(shapes) == 1:
                 return {shapes[0].name: Untraced(str(failure))}
             return {name: t for s in shapes for name, t in self._trace(source, [s]).items()}
         return {s.name: _answer(a) for s, a in zip(shapes, answers, strict=True)}
 
-    def _call(self, worker: Worker, source: str, plain: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        answers: list[dict[str, Any]] = worker.call(
-            "trace", timeout_s=self._timeout_s, payload=source.encode(), shapes=plain
-        ).value
-        return answers
-
     def _plain(self, shape: Shape) -> dict[str, Any]:
-        return {"dims": [list(d) for d in shape.dims], "dtype": self._problem.spec.dtype_of(shape)}
+        arguments = ShapeInputs(shape.name, self._inputs.arguments[shape.name])
+        return {"inputs": inputs_to_plain(arguments), "context": self._inputs.contexts.get(shape.name)}
 
 
 def _answer(answer: dict[str, Any]) -> CallTrace | Untraced:

@@ -30,6 +30,8 @@ _BOOT = "import ctypes,os,sys;ctypes.CDLL(None).prctl(1,9,0,0,0);os.execv(sys.ar
 _MISSING_METRIC = re.compile(r"[Ff]ailed to find metric[s]?:? *(?:regex:)?\[?([\w.,: ]+)")
 _EXPORT_TIMEOUT_S = 60.0
 _REPORT_BYTES_KEPT = 32 << 20
+#: The driver's refusal of counters, by the ncu that met it: the next candidate would wait 10 s to hear the same.
+_REFUSED: dict[Path, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,8 @@ class Profiler:
         self._gpu, self._scratch, self._cache = gpu, scratch, cache
         self._timeout_s, self._confine = timeout_s, confine
         self._counters = counters or permission.counters()
+        if self._counters.why_not is None and self._counters.ncu in _REFUSED:
+            self._counters = replace(self._counters, why_not=_REFUSED[self._counters.ncu])
         self._run = run or run_bounded
         self._metrics = list(metrics.CHOSEN)
 
@@ -153,8 +157,9 @@ class Profiler:
             return f"ncu did not end in {self._timeout_s:g} s and was stopped"
         known = permission.refusal_in(ran.output)
         if known is not None:
-            # The driver said no: asking again for the next candidate would cost its time and say the same.
-            self._counters = replace(self._counters, why_not=known) if "ERR_NVGPUCTRPERM" in known else self._counters
+            if "ERR_NVGPUCTRPERM" in known and self._counters.ncu is not None:
+                _REFUSED[self._counters.ncu] = known
+                self._counters = replace(self._counters, why_not=known)
             return known
         lines = [line.strip() for line in ran.output.splitlines() if line.strip()]
         told = next(

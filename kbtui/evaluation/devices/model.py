@@ -1,0 +1,169 @@
+"""Effects: a device that is not there: ``model:a100``, ``model:h100``, ``model:h200``.
+
+The gate runs under Triton's interpreter, the compile is a real one for the chip, and times are modelled from memory
+accesses, compiled resources and the data sheet. Nothing here is ever compared with a measured time.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, ProblemReport, RungOutcome
+from kbtui.domain.measurement import Clock, LiveSample, Measurement
+from kbtui.domain.problem import Problem, Shape
+from kbtui.domain.profile import Diagnosis, KernelResources, Profile
+from kbtui.domain.rung import COMPILE, SCREEN, Rung
+from kbtui.domain.verdict import Proof, Verdict, verified
+from kbtui.errors import EngineError
+from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
+from kbtui.evaluation.compile.report import CompileReport
+from kbtui.evaluation.gate.interpreter import InterpreterGate
+from kbtui.evaluation.modelled.clock import ModelledClock
+from kbtui.evaluation.modelled.compare import compare, timings
+from kbtui.evaluation.modelled.time import ModelledTime
+from kbtui.evaluation.modelled.tracing import Tracer
+from kbtui.evaluation.policy import check_policy, check_signature
+from kbtui.evaluation.process import Zygote, probe
+from kbtui.evaluation.profiling.diagnose import diagnose
+
+NOT_PROFILED = "no GPU: modelled"
+_STAGES = (1, 2, 4)
+SampleSink = Callable[[LiveSample], None]
+
+
+class ModelDevice:
+    """Evaluates candidates with no GPU. ``root`` is the workspace: logs and caches go below it.
+
+    ``evaluate`` runs one candidate at a time; ``prefetch`` may compile others meanwhile.
+    """
+
+    def __init__(self, spec: DeviceSpec, root: Path, workers: int | None = None) -> None:
+        self.spec = spec
+        self._root = root
+        self._workers = workers or max(1, (os.cpu_count() or 2) - 1)
+        self._held = ExitStack()
+        self._problem: Problem | None = None
+
+    def open(self, problem: Problem) -> ProblemReport:
+        """Start the children's zygotes and learn the problem's inputs. Raises UsageError for a reference that raises.
+
+        There are no times of PyTorch: they would be measured on another machine than the one modelled.
+        """
+        self._held.close()
+        logs, cache = self._root / "scratch", self._root / "cache"
+        interpreting = self._held.enter_context(Zygote(logs / "interpreter.log", interpret=True))
+        compiling = self._held.enter_context(Zygote(logs / "compiler.log", interpret=False))
+        inputs = describe_inputs(compiling, problem)
+        self._compiler = self._held.enter_context(
+            Compiler(compiling, self.spec, problem, inputs, cache / "compiled", self._workers)
+        )
+        self._gate = InterpreterGate(interpreting, problem)
+        self._held.callback(self._gate.close)
+        tracer = Tracer(interpreting, inputs, self.spec)
+        self._clock = ModelledClock(problem.spec, self.spec, tracer)
+        self._n_inputs = len(next(iter(inputs.arguments.values())))
+        self._problem = problem
+        family = self._gate.open()
+        tracer.warm_up(1)
+        missing = tuple(f"{p.name}: {p.detail}" for p in probe() if not p.enforced)
+        return ProblemReport(family, (), missing, 0.0)
+
+    def prefetch(self, source: str) -> None:
+        """Begin to compile. A source that the policy refuses is left alone."""
+        if self._problem is not None and self._refused(source) is None:
+            self._compiler.submit(source)
+
+    def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
+        """Gate, modelled times, diagnosis. What goes wrong is a verdict."""
+        started = time.monotonic()
+        outcome = self._outcome(request, on_sample)
+        return Evaluated(_timed(outcome, time.monotonic() - started))
+
+    def close(self) -> None:
+        """End all children. Idempotent."""
+        self._held.close()
+        self._problem = None
+
+    @property
+    def _opened(self) -> Problem:
+        if self._problem is None:
+            raise EngineError("no problem is open on this device", "open one first")
+        return self._problem
+
+    def _outcome(self, request: EvaluationRequest, on_sample: SampleSink) -> RungOutcome:
+        report = self._compiled(request.source)
+        shapes = self._opened.spec.timed_at(max(request.rung.index, SCREEN))
+        bound_us = self._clock.bound_us(shapes[0])
+        if not report.verdict.ok or request.rung.index == COMPILE:
+            return RungOutcome(report.verdict, 0.0, 0.0, report.resources, bound_us)
+        verdict = self._gated(request)
+        if not verdict.ok or request.rung.max_pairs == 0:
+            return RungOutcome(verdict, 0.0, 0.0, report.resources, bound_us)
+        times = self._clock.times(request.source, shapes, report.resources)
+        measurement = self._measurement(request, shapes, times)
+        _tell(request, measurement, on_sample)
+        profile, diagnosis = self._diagnosed(request.rung, shapes, times, report)
+        doubt = self._clock.doubt(request.source, shapes)
+        verdict = replace(verdict, detail=f"{verdict.detail}; {doubt}") if doubt else verdict
+        return RungOutcome(verdict, 0.0, 0.0, report.resources, bound_us, measurement, profile, diagnosis)
+
+    def _compiled(self, source: str) -> CompileReport:
+        refused = self._refused(source)
+        return CompileReport(refused, (), 0.0) if refused else self._compiler.submit(source).result()
+
+    def _refused(self, source: str) -> Verdict | None:
+        """What the static policy or the signature has against it."""
+        verdict = check_policy(source, self._opened.spec)
+        verdict = check_signature(source, self._n_inputs) if verdict.ok else verdict
+        return None if verdict.ok else verdict
+
+    def _gated(self, request: EvaluationRequest) -> Verdict:
+        """Every stage up to the rung's that the candidate has not passed yet."""
+        verdict = verified(request.passed_stage, Proof.INTERPRETER, "passed before")
+        for stage in _STAGES:
+            if verdict.ok and request.passed_stage < stage <= request.rung.gate_stage:
+                verdict = self._gate.check(request.source, stage, request.seed)
+        return verdict
+
+    def _measurement(
+        self, request: EvaluationRequest, shapes: tuple[Shape, ...], times: dict[str, ModelledTime]
+    ) -> Measurement:
+        opponents = {o.id: o for o in (request.incumbent, request.champion) if o is not None}
+        named = [(o.id, o) for o in opponents.values()] + ([("first", request.first)] if request.first else [])
+        comparisons = tuple(compare(name, times, self._times_of(o, shapes)) for name, o in named)
+        return Measurement(Clock.MODELLED, timings(times), comparisons)
+
+    def _times_of(self, opponent: Opponent, shapes: tuple[Shape, ...]) -> dict[str, ModelledTime]:
+        return self._clock.times(opponent.source, shapes, self._compiled(opponent.source).resources)
+
+    def _diagnosed(
+        self, rung: Rung, shapes: tuple[Shape, ...], times: dict[str, ModelledTime], report: CompileReport
+    ) -> tuple[Profile | None, Diagnosis]:
+        """Of the shape furthest above what a launch and the problem's bound cost: there is the most to gain."""
+        worst = max(shapes, key=lambda s: times[s.name].time_us / (times[s.name].bound_us + self.spec.launch_us))
+        resources = _on(report.resources, worst)
+        found = diagnose(
+            self._opened.spec, self.spec, worst, times[worst.name].time_us, resources, modelled=times[worst.name]
+        )
+        return (Profile(worst.name, not_profiled=NOT_PROFILED) if rung.profile else None), found
+
+
+def _on(resources: tuple[KernelResources, ...], shape: Shape) -> tuple[KernelResources, ...]:
+    return tuple(r for r in resources if r.shape == shape.name) or resources
+
+
+def _timed(outcome: RungOutcome, wall_s: float) -> RungOutcome:
+    return replace(outcome, wall_s=wall_s)
+
+
+def _tell(request: EvaluationRequest, measurement: Measurement, on_sample: SampleSink) -> None:
+    """The live pane gets one sample a shape, against the first opponent, or the candidate itself."""
+    ratios = {s.shape: s.ratio for c in measurement.comparisons[:1] for s in c.shapes}
+    against = measurement.comparisons[0].against if measurement.comparisons else request.candidate
+    for timing in measurement.timings:
+        other_us = timing.device_us * ratios.get(timing.shape, 1.0)
+        on_sample(LiveSample(request.candidate, against, timing.shape, timing.device_us, other_us, 1, 1))

@@ -1,0 +1,43 @@
+"""Real zygotes, one pair for all tests of the model."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kbtui.domain.device import DATA_SHEETS
+from kbtui.domain.problem import Problem
+from kbtui.evaluation.compile.compiler import describe_inputs
+from kbtui.evaluation.modelled.tracing import Tracer
+from kbtui.evaluation.process import Zygote
+from kbtui.problems import load_problem
+
+
+@pytest.fixture(scope="session")
+def softmax() -> Problem:
+    return load_problem("softmax")
+
+
+@pytest.fixture(scope="session")
+def interpreting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    logs: Path = tmp_path_factory.mktemp("zygote")
+    with Zygote(logs / "interpreter.log", interpret=True) as zygote:
+        yield zygote
+
+
+@pytest.fixture(scope="session")
+def tracer(interpreting: Zygote, softmax: Problem) -> Tracer:
+    return Tracer(interpreting, describe_inputs(interpreting, softmax), DATA_SHEETS["a100"], timeout_s=60.0)
+
+
+@pytest.fixture(scope="session")
+def planted() -> ModuleType:
+    """The texts of ``planted_softmax.py``; test folders are no packages, so it is loaded by its path."""
+    found = importlib.util.spec_from_file_location("planted_softmax", Path(__file__).with_name("planted_softmax.py"))
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
