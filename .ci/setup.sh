@@ -49,11 +49,7 @@ make_venv() {
   fi
 }
 
-pip_torch_from_cpu_index() { # where the indexes that pip is configured with have no CPU build
-  pip_install --no-deps --retries 1 --index-url "$torch_cpu_index" -c .ci/constraints/cpu.txt torch
-}
-
-install() {
+pip_install() {
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$@"
 }
 
