@@ -189,6 +189,7 @@ class Viewer(App[ViewerExit]):
 
     def open_run(self, run: str) -> None:
         self.moment = Moment(run)
+        self.feed.start_over()
         self.frozen = False
         self.switch_screen(Dashboard(self.glyphs))
         self.call_after_refresh(self.tick)

@@ -73,12 +73,18 @@ class Feed:
         self._source, self._executor, self._tell = source, executor, tell
         self._texts: dict[str, str] = {}
         self._last: Delta | None = None
+        self._generation = 0
+        self._read_generation = 0
         self._in_flight: Future[None] | None = None
 
     def poll(self, run: str) -> None:
         """Read what is new of a run, unless a read is still under way."""
         if self._in_flight is None or self._in_flight.done():
             self._in_flight = self._submit(lambda: self._read(run))
+
+    def start_over(self) -> None:
+        """Forget what was read, so that the next poll brings a run from its first event."""
+        self._generation += 1
 
     def list_runs(self) -> None:
         if self._in_flight is None or self._in_flight.done():
@@ -124,6 +130,8 @@ class Feed:
             self._tell(Failure(f"the store could not be read ({type(error).__name__}: {error}); trying again"))
 
     def _read(self, run: str) -> None:
+        if self._read_generation != self._generation:
+            self._last, self._read_generation = None, self._generation
         last = self._last if self._last is not None and self._last.run == run else None
         version = self._source.data_version()
         engine = self._source.engine()

@@ -88,17 +88,15 @@ def join(lines: Iterable[Line], between: str) -> Line:
 def wrap(text: str, width: int, role: Role = Role.PLAIN, indent: str = "", most: int | None = None) -> list[Line]:
     """Words filled into lines of ``width`` cells; at most ``most`` lines, the last cut with an ellipsis."""
     rows: list[str] = []
-    row = ""
+    row, room = "", max(width - len(indent), 1)
     for word in text.split():
-        while cell_len(word) > width - len(indent) and not row:
-            rows.append(indent + word[: width - len(indent)])
-            word = word[max(width - len(indent), 1) :]
-        candidate = f"{row} {word}" if row else word
-        if cell_len(candidate) > width - len(indent):
+        if row and cell_len(row) + 1 + cell_len(word) > room:
             rows.append(indent + row)
-            row = word
-        else:
-            row = candidate
+            row = ""
+        while not row and cell_len(word) > room:
+            rows.append(indent + word[:room])
+            word = word[room:]
+        row = f"{row} {word}" if row else word
     if row:
         rows.append(indent + row)
     if most is not None and len(rows) > most:

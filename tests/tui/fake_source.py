@@ -5,12 +5,13 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, Recorder, recorded, samples
+from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, Plan, Recorder, recorded, samples
 
 from kbtui.domain.candidate import ArtifactRef
-from kbtui.domain.event import CommandAccepted, CommandKind, Envelope, Event
+from kbtui.domain.event import CommandAccepted, CommandKind, Envelope, Event, ProposalsMade
 from kbtui.domain.measurement import LiveSample
 from kbtui.errors import UsageError
+from kbtui.tui.moment import Delta, Moment
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,11 @@ class FakeSource:
         self.recorder.note(event, wall_s)
         self.version += 1
 
+    def propose(self, number: int, plan: Plan) -> None:
+        """A generator answers with one more candidate."""
+        self.recorder.admit(number, plan)
+        self.tell(ProposalsMade(plan.generator, None, 1, 0, False, 0.1))
+
     def accept(self) -> None:
         """The engine takes every command asked so far."""
         known = {e.event.command_id for e in self.recorder.envelopes if isinstance(e.event, CommandAccepted)}
@@ -114,6 +120,15 @@ class FakeSource:
         assert self.engine_status is not None
         self.engine_status = replace(self.engine_status, alive=False, beat_age_s=age_s)
         self.version += 1
+
+
+def moment_of(source: FakeSource) -> Moment:
+    """The moment after one read of everything."""
+    moment = Moment(RUN)
+    samples = tuple(s for _, s in source.live_samples(RUN, 0))
+    envelopes = tuple(source.envelopes(RUN, -1))
+    moment.apply(Delta(RUN, envelopes, source.engine(), samples, len(samples), tuple(source.commands(RUN)), 1))
+    return moment
 
 
 class InlineExecutor(Executor):

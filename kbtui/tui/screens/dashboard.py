@@ -32,7 +32,7 @@ from kbtui.tui.widgets.status import status_line
 from kbtui.tui.widgets.tabs import TabLine
 
 PANES = ("rungs", "live", "bottleneck", "diff", "history", "log")
-_NARROW_BELOW = (100, 28)
+_NARROW_BELOW = (116, 28)
 
 
 class Dashboard(Screen[None]):
@@ -209,7 +209,7 @@ class Dashboard(Screen[None]):
         self.call_after_refresh(self.show)
 
     def _focus_active(self) -> None:
-        if self.query_one("#filter").has_focus:
+        if self.has_class("filtering"):
             return
         target = {"rungs": "#cards", "history": "#history-list"}.get(
             PANES[self.active - 1], f"#{PANES[self.active - 1]}"
@@ -391,6 +391,5 @@ class Dashboard(Screen[None]):
     def _close_filter(self, text: str) -> None:
         self.filter_text = text
         self.remove_class("filtering")
-        self.query_one("#filter", Input).blur()
         self._focus_active()
         self.show()

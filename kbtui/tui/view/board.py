@@ -139,8 +139,8 @@ def rung_columns(moment: Moment) -> tuple[RungColumn, ...]:
 
 
 def column_lines(rungs: Sequence[RungColumn], width: int, height: int, g: Glyphs) -> list[Line]:
-    """The columns side by side; where there is little height or width, a row a rung."""
-    if width < 11 * len(rungs) or height < 13:
+    """The columns side by side; where it is too narrow, a row a rung; where it is low, less."""
+    if width < 11 * len(rungs):
         return _rung_rows(rungs, width, g)
     cell = width // max(len(rungs), 1)
     rows = [
@@ -151,7 +151,8 @@ def column_lines(rungs: Sequence[RungColumn], width: int, height: int, g: Glyphs
         [(_ended(r), Role.GOOD if r.champions else Role.DIM) for r in rungs],
         [(f"{r.rejected} rejected" if r.rejected else "", Role.DIM) for r in rungs],
     ]
-    return [tuple((fit(text, cell, g.ellipsis), role) for text, role in row) for row in rows]
+    shown = rows if height >= 16 else rows[:3]
+    return [tuple((fit(text, cell, g.ellipsis), role) for text, role in row) for row in shown]
 
 
 def _share(r: RungColumn, cell: int, g: Glyphs) -> str:

@@ -39,7 +39,9 @@ class Board(Vertical):
     def show(self, moment: Moment, query: str, marked: str | None) -> None:
         view = board_view(moment, self.g, query, marked)
         room = self.size.height
-        self.query_one("#columns", Lines).show(lambda w, _h: column_lines(view.columns, w, room, self.g))
+        columns = self.query_one("#columns", Lines)
+        columns.styles.height = 7 if room >= 16 else 4
+        columns.show(lambda w, _h: column_lines(view.columns, w, room, self.g))
         self.set_class(not view.cards, "empty")
         self.query_one("#no-cards", Lines).show(lambda w, _h: empty_board(w, query))
         self.cards.set_rows([c.id for c in view.cards], lambda i, w: card_line(view.cards[i], w, self.g))

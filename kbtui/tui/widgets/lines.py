@@ -12,11 +12,14 @@ Build = Callable[[int, int], list[Line]]
 
 
 class Lines(LineList):
-    """Shows what ``build(width, height)`` returns."""
+    """Shows what ``build(width, height)`` returns; it scrolls only where it can have the focus."""
+
+    DEFAULT_CSS = "Lines.-fixed { overflow: hidden; scrollbar-gutter: auto; }"
 
     def __init__(self, *, glyphs: Glyphs, focusable: bool = False, id: str | None = None, classes: str = "") -> None:  # noqa: A002
         super().__init__(cursor=False, glyphs=glyphs, id=id, classes=classes)
         self.can_focus = focusable
+        self.set_class(not focusable, "-fixed")
         self._build: Build = lambda _w, _h: []
 
     def show(self, build: Build) -> None:

@@ -1,0 +1,50 @@
+"""Pictures of the screens at three sizes, compared with the kept ones (``--snapshot-update`` after looking)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_source import FakeSource
+from recorded_run import recorded
+
+from kbtui.domain.device import DATA_SHEETS
+from kbtui.tui.app import Viewer
+
+MakeViewer = Callable[..., Viewer]
+SIZES = [(80, 24), (120, 40), (200, 60)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40", "200x60"])
+def test_dashboard(make_viewer: MakeViewer, snap_compare: Any, size: tuple[int, int]) -> None:
+    assert snap_compare(make_viewer(), terminal_size=size)
+
+
+@pytest.mark.parametrize("key", list("23456"), ids=["live", "bottleneck", "diff", "history", "log"])
+def test_each_pane_at_80x24(make_viewer: MakeViewer, snap_compare: Any, key: str) -> None:
+    assert snap_compare(make_viewer(), terminal_size=(80, 24), press=[key])
+
+
+def test_light_theme(make_viewer: MakeViewer, snap_compare: Any) -> None:
+    assert snap_compare(make_viewer(theme="kbtui-light"), terminal_size=(120, 40))
+
+
+def test_sixteen_colours(make_viewer: MakeViewer, snap_compare: Any) -> None:
+    assert snap_compare(make_viewer(theme="ansi-dark"), terminal_size=(120, 40))
+
+
+def test_ascii(make_viewer: MakeViewer, snap_compare: Any) -> None:
+    assert snap_compare(make_viewer(ascii_only=True), terminal_size=(120, 40))
+
+
+def test_candidate(make_viewer: MakeViewer, snap_compare: Any) -> None:
+    assert snap_compare(make_viewer(), terminal_size=(120, 40), press=["5", "o", "down", "enter"])
+
+
+def test_modelled(make_viewer: MakeViewer, source: FakeSource, snap_compare: Any) -> None:
+    source.recorder, source.live = recorded(DATA_SHEETS["a100"]), []
+    assert snap_compare(make_viewer(), terminal_size=(120, 40))
+
+
+def test_before_the_first_candidate(make_viewer: MakeViewer, source: FakeSource, snap_compare: Any) -> None:
+    source.recorder.envelopes, source.live = source.recorder.envelopes[:2], []
+    assert snap_compare(make_viewer(), terminal_size=(120, 40))
