@@ -17,6 +17,7 @@ from kbtui.evaluation.compile.specs import Argument, TensorSpec
 
 _CUDA = torch.device("cuda", 0)
 _NOWHERE = torch.device("meta")
+_LIKE = (torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like)
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
@@ -32,6 +33,8 @@ class _SaysCuda(TorchFunctionMode):
                     return bool(func.__self__ and args[0].is_meta)
                 case "is_meta":
                     return func(*args)
+        if func in _LIKE:
+            return _same_size(args[0] if args else (kwargs or {})["input"], (kwargs or {}).get("dtype"))
         if func is torch.Tensor.data_ptr:
             return address_of(args[0])
         if func is torch.Tensor.get_device:
@@ -61,6 +64,24 @@ def address_of(tensor: torch.Tensor) -> int:
     """Where it would lie were its storage at 0: Triton specialises on its alignment to 16 bytes alone."""
     with torch._C.DisableTorchFunction():
         return int(tensor.storage_offset()) * int(tensor.element_size())
+
+
+def _same_size(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
+    """What ``empty_like`` gives: torch's own on ``meta`` imports its symbolic shapes first, a second in each child."""
+    sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
+    return torch.empty_strided(sizes, dense_strides(sizes, strides), dtype=dtype or tensor.dtype, device=_NOWHERE)
+
+
+def dense_strides(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides without gaps, dimensions in the same order in memory (torch's ``preserve_format``)."""
+    if 0 in sizes:
+        return strides
+    overlaps = any(stride == 0 and size > 1 for stride, size in zip(strides, sizes, strict=True))
+    outermost_first = range(len(sizes)) if overlaps else sorted(range(len(sizes)), key=lambda i: -strides[i])
+    dense, expected = [0] * len(sizes), 1
+    for i in reversed(outermost_first):
+        dense[i], expected = expected, expected * sizes[i]
+    return tuple(dense)
 
 
 def _placed(value: Any) -> Any:

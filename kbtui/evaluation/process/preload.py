@@ -7,8 +7,12 @@ its own 500 MB library; the answers are cached in the process, so children inher
 import contextlib
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
+
+#: Compute capabilities whose version question is asked ahead: Triton keeps one answer for each.
+_ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
 
 
 def load() -> None:
@@ -17,6 +21,7 @@ def load() -> None:
         return
     import torch  # noqa: F401
     import triton
+    import triton.experimental.gluon
     import triton.language.extra.cuda
     from triton.runtime import build, cache
 
@@ -34,9 +39,14 @@ def report() -> dict[str, Any]:
 
 
 def _remember_tools(triton: Any) -> None:
+    from triton.backends.nvidia import compiler
+
     for tool in ("ptxas", "ptxas_blackwell"):
         with contextlib.suppress(RuntimeError, AttributeError):
             getattr(triton.knobs.nvidia, tool)
+    for arch in _ARCHITECTURES:
+        with contextlib.suppress(RuntimeError, OSError, subprocess.CalledProcessError):
+            compiler.get_ptxas_version(arch)
 
 
 def _remember_libcuda() -> None:
