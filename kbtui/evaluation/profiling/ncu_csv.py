@@ -5,7 +5,6 @@ and of the profiled program may stand before and between them.
 """
 
 import csv
-import io
 import re
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ class LaunchCounters:
 
 def parse_raw_page(text: str) -> tuple[LaunchCounters, ...]:
     """The launches of a raw page, in order. Raises ValueError where no header row is found."""
-    rows = list(csv.reader(io.StringIO(text.replace("\ufeff", "").replace("\0", ""))))
+    rows = _rows(text)
     start = next((i for i, row in enumerate(rows) if all(name in row for name in _IDENTITY)), None)
     if start is None:
         last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing")
@@ -57,6 +56,13 @@ def parse_raw_page(text: str) -> tuple[LaunchCounters, ...]:
         elif cells["ID"].strip().isdigit():
             launches.append(_launch(cells, dict(zip(header, units or [], strict=False))))
     return tuple(launches)
+
+
+def _rows(text: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(text.replace("\ufeff", "").replace("\0", "").splitlines()))
+    except csv.Error as error:
+        raise ValueError(f"ncu's table is broken: {error}") from error
 
 
 def _launch(cells: dict[str, str], units: dict[str, str]) -> LaunchCounters:

@@ -48,12 +48,22 @@ def _inputs(job: dict[str, Any]) -> tuple[Any, ...]:
 def _confine(job: dict[str, Any]) -> None:
     from dataclasses import replace
 
-    from kbtui.evaluation.process import sandbox
+    from kbtui.evaluation.compile.tools import assembler_programs
+    from kbtui.evaluation.process import preload, sandbox
 
     cache, scratch = Path(job["cache"]), Path(job["scratch"])
-    policy = sandbox.cuda_policy(write=(cache, Path("/tmp")), read=(Path("/opt/nvidia"),))
-    policy = replace(policy, env=(("TRITON_CACHE_DIR", str(cache)),))
-    sandbox.apply(policy, scratch)
+    cache.mkdir(parents=True, exist_ok=True)
+    # Triton asks programs for their versions at a first launch; asked before, it starts none later.
+    preload.load()
+    # ncu's library in this process talks to ncu through files in the temporary directories.
+    policy = sandbox.cuda_policy(write=(cache, Path("/tmp")), read=_ncu_places())
+    sandbox.apply(replace(policy, exec=assembler_programs(), env=(("TRITON_CACHE_DIR", str(cache)),)), scratch)
+
+
+def _ncu_places() -> tuple[Path, ...]:
+    """Where ncu's injected library lies: it may load more of itself later."""
+    injected = os.environ.get("CUDA_INJECTION64_PATH", os.environ.get("LD_PRELOAD", ""))
+    return (Path("/opt/nvidia"), Path("/usr/local"), *(Path(p).parent for p in injected.split(":") if p))
 
 
 def _load(source: str) -> Any:
