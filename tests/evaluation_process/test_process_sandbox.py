@@ -122,6 +122,13 @@ def test_shared_memory_is_limited_too(zygote: Zygote, confined: SandboxPolicy) -
     assert "512 MiB of memory" in caught.value.why
 
 
+def test_many_files_are_limited_together(zygote: Zygote, confined: SandboxPolicy) -> None:
+    tight = replace(confined, scratch_bytes=20 << 20)
+    with zygote.spawn(ROLE, sandbox=tight) as worker, pytest.raises(WorkerDied) as caught:
+        worker.call("fill_disk", timeout_s=20, file_bytes=1 << 20)
+    assert "20 MiB of disk" in caught.value.why
+
+
 def test_the_environment_holds_no_secrets(worker: Worker, free_worker: Worker) -> None:
     assert free_worker.call("environment", timeout_s=5).value["SECRET_TOKEN"] == "s3cret"
     environment = worker.call("environment", timeout_s=5).value

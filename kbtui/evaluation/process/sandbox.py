@@ -50,6 +50,7 @@ class SandboxPolicy:
         memory_bytes: of private memory (RLIMIT_DATA), also checked against its resident set while a call is waited for.
         cpu_s: seconds of CPU time, all threads together.
         file_bytes: largest file it may write, its log included.
+        scratch_bytes: of its scratch directory, checked while a call is waited for.
         n_files: open files.
         n_processes: the user's processes, where it may fork (does not bind root).
         env: variables set in the child after everything but a short list is removed.
@@ -64,6 +65,7 @@ class SandboxPolicy:
     memory_bytes: int = 8 * _GIB
     cpu_s: int = 600
     file_bytes: int = 64 * _MIB
+    scratch_bytes: int = 1 * _GIB
     n_files: int = 512
     n_processes: int | None = None
     env: tuple[tuple[str, str], ...] = field(default=())
@@ -97,12 +99,14 @@ def cuda_policy(
     cpu_s: int = 600,
     env: tuple[tuple[str, str], ...] = (),
 ) -> SandboxPolicy:
-    """For a child that runs kernels: the driver's devices, its description of the machine, its AF_UNIX sockets."""
+    """For a child that runs kernels: the driver's devices, its description of the machine, its AF_UNIX sockets.
+
+    Tried with driver 580 (CUDA 13.0): /dev/shm and anonymous files are not needed, not even for CUDA IPC.
+    """
     return SandboxPolicy(
         read=_python_paths() + _SYSTEM_READ + _CUDA_READ + read,
-        write=(*_NULL_DEVICES, *_cuda_devices(), Path("/proc/self/task"), Path("/dev/shm"), *write),
+        write=(*_NULL_DEVICES, *_cuda_devices(), Path("/proc/self/task"), *write),
         unix_sockets=True,
-        memfd=True,
         memory_bytes=memory_bytes,
         cpu_s=cpu_s,
         n_files=4096,

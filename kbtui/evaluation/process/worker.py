@@ -19,7 +19,8 @@ from kbtui.evaluation.process.sandbox import Protection
 READY_TIMEOUT_S = 120.0
 EXIT_TIMEOUT_S = 10.0
 _LOG_TAIL_BYTES = 4000
-_MEMORY_CHECK_S = 0.2
+_WATCH_S = 0.2
+_MAX_SCRATCH_FILES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +137,13 @@ class Worker:
             raise self._broken(str(error)) from None
 
     def _receive_watched(self, deadline: float) -> wire.Frame:
-        limit = self.birth.policy.memory_bytes if self.birth.policy else None
-        while limit is not None and not wire.readable(self._sock, min(deadline, time.monotonic() + _MEMORY_CHECK_S)):
-            if _resident_bytes(self.pid) > limit:
-                self._why_killed = f"over its {limit >> 20} MiB of memory"
+        policy = self.birth.policy
+        while policy and not wire.readable(self._sock, min(deadline, time.monotonic() + _WATCH_S)):
+            if _resident_bytes(self.pid) > policy.memory_bytes:
+                self._why_killed = f"over its {policy.memory_bytes >> 20} MiB of memory"
+                raise wire.Closed
+            if _exceeds(self.scratch, policy.scratch_bytes):
+                self._why_killed = f"over its {policy.scratch_bytes >> 20} MiB of disk"
                 raise wire.Closed
             if time.monotonic() >= deadline:
                 raise wire.Overdue
@@ -179,6 +183,19 @@ def _resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def _exceeds(folder: Path, limit_bytes: int) -> bool:
+    """Whether the files below take more than this, or are more than a kernel could need."""
+    used = count = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            count += 1
+            with contextlib.suppress(OSError):
+                used += os.lstat(os.path.join(where, name)).st_blocks * 512
+            if used > limit_bytes or count > _MAX_SCRATCH_FILES:
+                return True
+    return False
 
 
 def tail_of(path: Path) -> str:

@@ -33,6 +33,7 @@ def make(fds):
         "read_file": lambda path: open(path).read(),
         "write_file": lambda path: open(path, "w").write("x"),
         "write_scratch": lambda n_bytes: open("big", "wb").write(bytes(n_bytes)),
+        "fill_disk": _fill_disk,
         "truncate": lambda path: os.truncate(path, 0),
         "chmod": lambda path: os.chmod(path, 0o777),
         "connect": lambda: socket.create_connection(("127.0.0.1", 9), 1),
@@ -60,6 +61,13 @@ def _reverse(payload):
 
 def _raise_error():
     raise ValueError("no such shape")
+
+
+def _fill_disk(file_bytes):
+    for number in range(1000):
+        with open(f"part{number}", "wb") as part:
+            part.write(bytes(file_bytes))
+    time.sleep(30)
 
 
 def _spin():
