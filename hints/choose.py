@@ -27,7 +27,8 @@ def choose_hints(
     """The ``limit`` best hints, best first.
 
     A hint's worth is the diagnosis's weight on the bottlenecks it answers, more if it is for this very family, less
-    for every time it was tried and did not help. Ties go coarse to fine (in the narrow phase: constants first).
+    for every time it was tried and did not help. Ties go coarse to fine (in the narrow phase: constants first), then as
+    the files have them.
 
     Args:
         tried_outcomes: (hint id, whether the candidate made from it got better than its parent), one a trial.
@@ -42,7 +43,7 @@ def choose_hints(
         tried = _FAILURE ** outcomes[hint.id, False] * _GAIN ** outcomes[hint.id, True]
         return (answered + bonus) * tried
 
-    ranked = sorted(fitting, key=lambda h: (-worth(h), order.index(h.space), h.id))
+    ranked = sorted(fitting, key=lambda h: (-worth(h), order.index(h.space)))
     return tuple(ranked[: max(limit, 0)])
 
 

@@ -1,22 +1,12 @@
 """The generation plane: everything that proposes candidates."""
 
 import difflib
-from typing import Protocol
 
-from kbtui.domain.candidate import Proposal
-from kbtui.domain.proposal import Hint, ProposalRequest
+from kbtui.domain.proposal import Hint
+from kbtui.engine.ports import Generator
 from kbtui.errors import UsageError
 from kbtui.generation.playbook import Playbook
 from kbtui.generation.rewrites.propose import Rewrites
-
-
-class Generator(Protocol):
-    """What the engine asks of a generator (its port, seen from below: this plane does not import the engine)."""
-
-    name: str
-
-    def propose(self, request: ProposalRequest) -> tuple[Proposal, ...]: ...
-
 
 NAMES = ("playbook", "rewrites", "llm")
 

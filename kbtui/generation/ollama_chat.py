@@ -119,7 +119,7 @@ class OllamaChat:
                     return
                 pieces.put(piece)
                 done = bool(piece.done)
-            pieces.put(_END if done else ConnectionError("the reply broke off"))
+            pieces.put(_END if done else EOFError("the reply was cut off"))
         except Exception as error:  # the thread's boundary: typed in _said
             pieces.put(error)
 
@@ -137,7 +137,7 @@ class OllamaChat:
             case ollama.ResponseError():
                 said = str(error.error).strip().splitlines()[0][:200] if str(error.error).strip() else "no reason given"
                 return ServerFailedError(f"Ollama at {where} failed ({error.status_code}: {said})", "see its log")
-            case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionRefusedError():
+            case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionError():
                 return DeviceError(
                     f"no Ollama server answers at {where}", "start it with `ollama serve`, or name its host"
                 )
@@ -146,7 +146,7 @@ class OllamaChat:
                     f"Ollama at {where} was silent for {self.timeouts.silence_s:g} s", "try a smaller model"
                 )
             case _:
-                return ServerFailedError(f"the line to Ollama at {where} broke: {error}", "it is tried again")
+                return ServerFailedError(f"the line to Ollama at {where} broke: {error}", "see the server's log")
 
 
 class ServerFailedError(DeviceError):

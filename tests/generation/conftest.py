@@ -46,8 +46,8 @@ def compile_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, list
     return lambda arch, jobs: run_child(["compile", str(arch)], jobs, TRITON_INTERPRET="0", TRITON_CACHE_DIR=cache)
 
 
-@pytest.fixture
-def request_for() -> Callable[..., ProposalRequest]:
+@pytest.fixture(scope="session")
+def request_for_factory() -> Callable[..., ProposalRequest]:
     """A proposal request on a sample problem; keywords replace its fields. ``source`` gives it a parent."""
 
     def build(problem_name: str, **changes: Any) -> ProposalRequest:
@@ -74,3 +74,8 @@ def request_for() -> Callable[..., ProposalRequest]:
         return ProposalRequest(**{**fields, **changes})
 
     return build
+
+
+@pytest.fixture(scope="session")
+def request_for(request_for_factory: Callable[..., ProposalRequest]) -> Callable[..., ProposalRequest]:
+    return request_for_factory

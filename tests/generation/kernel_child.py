@@ -47,6 +47,10 @@ def lay_out(x: torch.Tensor, layout: str) -> torch.Tensor:
     if layout == "reversed":
         order = tuple(reversed(range(x.dim())))
         return x.permute(order).contiguous().permute(order)
+    if layout == "infinite":
+        x = x.clone()
+        x[0], x[1, : x.shape[1] // 2], x[1, -1] = -math.inf, -math.inf, 3.0
+        return x
     if layout == "sliced":
         larger = torch.zeros((*x.shape[:-1], 2 * x.shape[-1]), dtype=x.dtype)
         larger[..., ::2] = x
@@ -63,7 +67,13 @@ def interpret(job: dict) -> dict:
     oracle = reference.reference(*(x.double() for x in inputs))
     out = load_module(job["source"]).kernel_function(*inputs)
     error = ((out.double() - oracle).norm() / oracle.norm()).item()
-    return {"error": error if math.isfinite(error) else 1e9, "shape_ok": out.shape == oracle.shape}
+    return {
+        "error": error if math.isfinite(error) else 1e9,
+        "shape_ok": out.shape == oracle.shape,
+        "same_nans": torch.equal(out.isnan(), oracle.isnan()) and torch.allclose(out[1].double(), oracle[1])
+        if job.get("layout") == "infinite"
+        else None,
+    }
 
 
 class AbsentDriver:

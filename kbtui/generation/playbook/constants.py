@@ -16,10 +16,19 @@ def read_constants(source: str) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float() | str() as value)):
-                if name.isupper() and not isinstance(value, bool):
-                    found[name] = value
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() | ast.UnaryOp() as value):
+                constant = _constant(value)
+                if name.isupper() and constant is not None:
+                    found[name] = constant
     return found
+
+
+def _constant(node: ast.expr) -> Value | None:
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
 
 
 def set_constants(source: str, values: Mapping[str, Value]) -> str:

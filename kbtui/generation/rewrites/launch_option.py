@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 import libcst as cst
 
 from kbtui.generation.rewrites.rewrite import Edit
-from kbtui.generation.rewrites.syntax import Launch, Replacement, Source, integers_behind, with_keyword
+from kbtui.generation.rewrites.syntax import Launch, Replacement, Source, integers_behind, is_autotuned, with_keyword
 
 
 def edits_of_option(
@@ -19,7 +19,8 @@ def edits_of_option(
     An option bound to several integers (one a case) has them all scaled by the same factor.
     """
     for launch in source.launches:
-        if not applies(launch):
+        # An autotuned kernel takes its options from its configurations and refuses others.
+        if not applies(launch) or is_autotuned(source.kernels[launch.kernel]):
             continue
         integers = _present(source, launch, option)
         values = [int(i.value) for i in integers]

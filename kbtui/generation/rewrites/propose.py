@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from kbtui.domain.candidate import Origin, Proposal, source_sha
 from kbtui.domain.proposal import Hint, ProposalRequest, Sibling
@@ -42,9 +41,15 @@ def _in_turn(request: ProposalRequest) -> Iterator[tuple[Rewrite, Edit]]:
     # The same seed gives the same order; another one breaks ties among rewrites of equal rank differently.
     shuffled = rng.sample(REWRITES, len(REWRITES)) if request.seed else list(REWRITES)
     ranked = sorted(shuffled, key=lambda r: -rank(r, request))
-    columns = [[(rewrite, edit) for edit in rewrite.apply(source, target)] for rewrite in ranked]
-    for row in zip_longest(*columns):
-        yield from (pair for pair in row if pair is not None)
+    columns = [(rewrite, rewrite.each(source, target)) for rewrite in ranked]
+    while columns:
+        left = []
+        for rewrite, edits in columns:
+            edit = next(edits, None)
+            if edit is not None:
+                left.append((rewrite, edits))
+                yield rewrite, edit
+        columns = left
 
 
 def rank(rewrite: Rewrite, request: ProposalRequest) -> float:

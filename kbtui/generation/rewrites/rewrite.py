@@ -1,6 +1,7 @@
 """What a rewrite is: a deterministic edit of any Triton source, with its precondition and what it answers. Pure."""
 
-from collections.abc import Callable, Iterable
+import ast
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kbtui.domain.device import DeviceSpec
@@ -50,11 +51,21 @@ class Rewrite:
 
     def apply(self, text: str, target: Target) -> tuple[Edit, ...]:
         """Every edit of a source text that changes it and keeps its syntax; none where the precondition fails."""
+        return tuple(self.each(text, target))
+
+    def each(self, text: str, target: Target) -> Iterator[Edit]:
+        """The same, one at a time: an edit costs some milliseconds, and most are never asked for."""
         source = parse(text)
-        if source is None:
-            return ()
-        kept: dict[str, Edit] = {}
-        for edit in self.edits(source, target):
-            if edit.source != text and parse(edit.source) is not None:
-                kept.setdefault(edit.source, edit)
-        return tuple(kept.values())
+        made = {text}
+        for edit in self.edits(source, target) if source is not None else ():
+            if edit.source not in made and _is_python(edit.source):
+                made.add(edit.source)
+                yield edit
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True

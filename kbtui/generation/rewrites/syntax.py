@@ -122,22 +122,30 @@ def _assigned(target: cst.BaseExpression, value: cst.BaseExpression, name: str) 
             return []
 
 
-def integers_behind(source: Source, launch: Launch, value: cst.BaseExpression) -> list[cst.Integer]:
+def integers_behind(
+    source: Source, launch: Launch, value: cst.BaseExpression, through: frozenset[str] = frozenset()
+) -> list[cst.Integer]:
     """The integer literals a launch's argument comes from: itself, or those its local or module name is bound to.
 
     Empty where it is computed (``triton.next_power_of_2(n)``), so that nothing is changed behind a formula's back.
+    ``through`` are names already followed: one bound to itself is no number.
     """
     match value:
         case cst.Integer():
             return [value]
         case cst.IfExp(body=body, orelse=orelse):
-            return integers_behind(source, launch, body) + integers_behind(source, launch, orelse)
-        case cst.Name(value=name):
+            parts = [integers_behind(source, launch, branch, through) for branch in (body, orelse)]
+            return [i for part in parts for i in part] if all(parts) else []
+        case cst.Name(value=name) if name not in through:
             bound = values_of(launch.host, name) or values_of(source.module, name)
-            parts = [integers_behind(source, launch, b) for b in bound if not isinstance(b, cst.Name)]
+            parts = [integers_behind(source, launch, b, through | {name}) for b in bound]
             return [i for part in parts for i in part] if all(parts) else []
         case _:
             return []
+
+
+def is_autotuned(kernel: cst.FunctionDef) -> bool:
+    return any(dotted(d.decorator).endswith("autotune") for d in kernel.decorators)
 
 
 def constexpr_params(kernel: cst.FunctionDef) -> list[str]:
