@@ -1,7 +1,8 @@
 """Effects: reads a GPU's clocks, power, temperature, throttling and tenants through NVML, by UUID."""
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 #: Reasons that slow the clock because something is wrong; power capping and idling are normal.
@@ -48,8 +49,8 @@ class Nvml:
         except Exception as error:
             self.error = f"no NVML readings: {error}"
 
-    def read(self, ours: Collection[int] = ()) -> GpuState | None:
-        """The state now; ``ours`` are pids that may use the GPU."""
+    def read(self, is_ours: Callable[[int], bool]) -> GpuState | None:
+        """The state now; ``is_ours`` says which pids may use the GPU."""
         if self._handle is None:
             return None
         nvml, handle = self._nvml, self._handle
@@ -60,25 +61,34 @@ class Nvml:
                 self._optional("nvmlDeviceGetPowerUsage") / 1e3,
                 int(self._optional("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU)),
                 throttle_reasons(int(self._optional("nvmlDeviceGetCurrentClocksThrottleReasons"))),
-                self._tenants(ours),
+                self._tenants(is_ours),
             )
         except nvml.NVMLError as error:
             self.error = f"NVML: {error}"
             return None
 
-    def _tenants(self, ours: Collection[int]) -> tuple[int, ...]:
+    def _tenants(self, is_ours: Callable[[int], bool]) -> tuple[int, ...]:
         """In a container NVML may name pids of the host, none of which are ours: then nothing can be said."""
         try:
             pids = [p.pid for p in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)]
         except self._nvml.NVMLError:
             return ()
-        return tuple(p for p in pids if p not in ours) if any(p in ours for p in pids) else ()
+        others = tuple(p for p in pids if not is_ours(p))
+        return others if len(others) < len(pids) else ()
 
     def _optional(self, name: str, *arguments: Any) -> float:
         try:
             return float(getattr(self._nvml, name)(self._handle, *arguments))
         except self._nvml.NVMLError:
             return 0.0
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent's pid, None where there is no such process here."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def throttle_reasons(bits: int) -> tuple[str, ...]:

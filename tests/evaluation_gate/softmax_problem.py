@@ -17,9 +17,9 @@ def make_inputs(shape, generator, device, distribution, dtype="float32"):
 """
 
 
-def make_problem(reference: str = REFERENCE) -> Problem:
+def make_problem(reference: str = REFERENCE, rows: int = 64) -> Problem:
     shapes = (
-        Shape("64x1024", (("rows", 64), ("cols", 1024))),
+        Shape(f"{rows}x1024", (("rows", rows), ("cols", 1024))),
         Shape("1x7", (("rows", 1), ("cols", 7)), ShapeRole.HIDDEN),
         Shape("3x65", (("rows", 3), ("cols", 65)), ShapeRole.HIDDEN),
         Shape("4x64", (("rows", 4), ("cols", 64)), ShapeRole.PROXY),

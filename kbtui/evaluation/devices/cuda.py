@@ -31,6 +31,7 @@ from kbtui.evaluation.process import WorkerFailure, Zygote, cuda_policy, probe
 
 PRIMER_ROLE = "kbtui.evaluation.roles.primer"
 CALL_TIMEOUT_S = 5.0
+COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
 _SPARES = 4
 
@@ -56,7 +57,9 @@ class CudaDevice:
         self._held = contextlib.ExitStack()
         self._opened: OpenedProblem | None = None
         visible = visible_device(self._index, os.environ)
-        self._env = {"CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda"}
+        self._env = {
+            "CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda", "TRITON_CACHE_DIR": str(self._cache("driver")),
+        }  # fmt: skip
         self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
         try:
             self.spec = self._look(key)
@@ -101,10 +104,18 @@ class CudaDevice:
         inputs = describe_inputs(self._zygote, problem)
         workers = max(1, (os.cpu_count() or 2) - 2)
         compiler = self._held.enter_context(
-            Compiler(self._zygote, self.spec, problem, inputs, self._cache("compiled"), workers, launchers=True)
+            Compiler(
+                self._zygote,
+                self.spec,
+                problem,
+                inputs,
+                self._cache("compiled"),
+                workers,
+                launchers=True,
+                timeout_s=COMPILE_TIMEOUT_S,
+            )
         )
-        driver = self._cache("driver")
-        policy = cuda_policy(read=(driver,), env=tuple({**self._env, "TRITON_CACHE_DIR": str(driver)}.items()))
+        policy = cuda_policy(read=(self._cache("driver"),), env=tuple(self._env.items()))
         memory = self.spec.memory_bytes
 
         def compiled_cache(source: str) -> Path:

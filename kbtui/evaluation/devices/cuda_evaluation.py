@@ -58,7 +58,7 @@ class Evaluation:
         return Evaluated(outcome, tuple(self.attachments))
 
     def _outcome(self) -> RungOutcome:
-        report = self._compiled()
+        report = self.report = self._compiled()
         base = RungOutcome(report.verdict, 0.0, 0.0, report.resources, self._bound_us(self.shapes[0]))
         if not report.verdict.ok or self.rung.index == COMPILE:
             return base
@@ -243,7 +243,9 @@ class Evaluation:
         if not mine:
             return None, None
         profile = self._profiled(shape, times[shape.name], mine) if self.rung.profile else None
-        return profile, diagnose(self.spec, self.opened.chip, shape, times[shape.name], mine, profile)
+        n_launches = len(self.report.launches_of(shape.name)) or None
+        found = diagnose(self.spec, self.opened.chip, shape, times[shape.name], mine, profile, n_launches=n_launches)
+        return profile, found
 
     def _bound_us(self, shape: Shape) -> float:
         return self.opened.chip.bound_us(

@@ -16,7 +16,7 @@ from kbtui.evaluation.measure.record import MatchLog, ProcessLog
 from kbtui.evaluation.measure.schedule import calls_per_block
 from kbtui.evaluation.process import WorkerFailure
 
-WARM_S = 0.004
+WARM_S = 0.01
 _PROBE_CALLS = 4
 #: The engine's clock and the child's may differ by this factor and this much a call before one is called a liar.
 CLOCK_FACTOR, CLOCK_SLACK_US = 1.25, 3.0

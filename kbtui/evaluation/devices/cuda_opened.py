@@ -16,7 +16,7 @@ from kbtui.evaluation.devices.cuda_sides import Side, Sides
 from kbtui.evaluation.gate.plan import plan
 from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.measure.record import MatchLog
-from kbtui.evaluation.nvml import Nvml
+from kbtui.evaluation.nvml import Nvml, parent_of
 from kbtui.evaluation.policy import check_policy, check_signature
 from kbtui.evaluation.process import Zygote
 
@@ -61,10 +61,9 @@ class OpenedProblem:
         max_pairs: int,
     ) -> Match:
         """One candidate's process against others', with this GPU's sensors watching."""
-        ours = self.sides.pids() | {s.worker.pid for s in (candidate, *opponents)}
 
         def trouble() -> str | None:
-            state = self.sensors.read(ours)
+            state = self.sensors.read(lambda pid: parent_of(pid) == self.zygote.pid)
             return state.trouble() if state else None
 
         return Match(self.sides, self.problem.spec, candidate, opponents, log, max_pairs, trouble, tell, rng)

@@ -137,10 +137,6 @@ class Sides:
             self.drop()
         return sound
 
-    def pids(self) -> frozenset[int]:
-        living = [s.worker.pid for s in self._kept.values()]
-        return frozenset(living + ([self._referee.pid] if self._referee else []))
-
     def _start(self, role: str, policy: SandboxPolicy | None) -> Worker:
         """A warm child that sees the arena."""
         _ = self.referee

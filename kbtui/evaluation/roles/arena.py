@@ -85,16 +85,23 @@ class CudaArena:
 
     @classmethod
     def allocate(cls, n_bytes: int) -> "CudaArena":
+        _have_context()
         address = cuda_driver.allocate(n_bytes)
         return cls(address, n_bytes, cuda_driver.export_handle(address))
 
     @classmethod
     def open(cls, handle: bytes, n_bytes: int) -> "CudaArena":
+        _have_context()
         return cls(cuda_driver.open_handle(handle), n_bytes, handle)
 
     def bytes(self, offset: int, n_bytes: int) -> torch.Tensor:
         _within(self, offset, n_bytes)
         return self._whole[offset : offset + n_bytes]
+
+
+def _have_context() -> None:
+    """The driver's calls work in torch's context, which torch makes at its first use of the device."""
+    torch.zeros(1, device="cuda")
 
 
 def _within(arena: Arena, offset: int, n_bytes: int) -> None:

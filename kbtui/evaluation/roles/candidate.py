@@ -70,7 +70,8 @@ class Candidate:
         if cache:
             os.environ["TRITON_CACHE_DIR"] = cache
         self._source, self._context = payload.decode(), None
-        if candidate_module.ENTRY_POINT in self._source:
+        self._function = None
+        if candidate_module.ENTRY_POINT in self._source or candidate_module.MODEL_ENTRY_POINT not in self._source:
             self.use(candidate_module.load(self._source))
 
     def use(self, function: Callable[..., Any]) -> None:
@@ -79,7 +80,8 @@ class Candidate:
 
     def bind(self, layout: dict[str, Any], context: dict[str, Any] | None = None) -> None:
         """The inputs of one shape; replaces the last ones. ``context``: how the reference's Model was built."""
-        if self._function is None or (context != self._context and candidate_module.ENTRY_POINT not in self._source):
+        is_model = bool(self._source) and candidate_module.ENTRY_POINT not in self._source
+        if is_model and (self._function is None or context != self._context):
             self.use(candidate_module.load(self._source, context_from_plain(context)))
         self._context = context
         self._layout = layout_from_plain(layout)
@@ -101,6 +103,7 @@ class Candidate:
         else:
             result = self._call(copy)
         fault = self._deliver(result)
+        _wait()
         return {
             "fault": fault or self._flag_fault(),
             "launched": launched[:_NAMES_SHOWN],
@@ -114,7 +117,9 @@ class Candidate:
         try:
             with launches.intercepted(lambda _: False, unwatched), Watch(device()):
                 result = self._call(copy)
-            return {"returned": self._deliver(result) is None}
+            fault = self._deliver(result)
+            _wait()
+            return {"returned": fault is None}
         except Exception as error:
             return {"returned": False, "raised": type(error).__name__}
 
@@ -155,8 +160,7 @@ class Candidate:
 
     def _call(self, copy: int) -> Any:
         result = self._rotating(copy)
-        if device() == "cuda":
-            torch.cuda.synchronize()
+        _wait()
         return result
 
     def _rotating(self, i: int) -> Any:
@@ -178,6 +182,12 @@ class Candidate:
         after = global_flags()
         changed = [name for name, value in self._flags.items() if after[name] != value]
         return {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed)}"} if changed else None
+
+
+def _wait() -> None:
+    """Until the device has done all that was asked: errors of a launch show here, and copies are there to be read."""
+    if device() == "cuda":
+        torch.cuda.synchronize()
 
 
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:

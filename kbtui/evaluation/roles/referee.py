@@ -24,6 +24,8 @@ from kbtui.evaluation.roles.poison import poison
 DEVICE_VARIABLE = "KBTUI_DEVICE"
 #: Arena spare for alignment and the mailbox of shapes whose outputs were not foreseen.
 _ROOM = 1 << 20
+#: What torch may keep cached here between shapes: candidates need memory too.
+_CACHE_KEPT = 8 << 30
 
 
 class Referee:
@@ -178,6 +180,8 @@ class Referee:
     def _forget(self) -> None:
         self._expected.clear()
         self._last = []
+        if self._device == "cuda" and torch.cuda.memory_reserved() > _CACHE_KEPT:
+            torch.cuda.empty_cache()
 
     def _wait(self) -> None:
         if self._device == "cuda":

@@ -1,0 +1,135 @@
+"""The device's logic from rung to rung, with the CPU standing in for the GPU: everything but CUDA itself is real."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from host_device import evaluate, host_opened, rung
+from softmax_problem import CHEATS, HONEST, kernel, make_problem
+
+from kbtui.domain.measurement import Outcome
+from kbtui.domain.verdict import Reason, VerdictKind
+from kbtui.evaluation.devices import cuda_sides
+from kbtui.evaluation.devices.cuda import _family, time_baseline
+from kbtui.evaluation.devices.cuda_opened import OpenedProblem
+from kbtui.evaluation.nvml import parent_of
+
+PLAIN = HONEST["plain"]
+SLOW = kernel("for _ in range(3):\n    out = launch(x, torch.empty_like(x))\nreturn out")
+FEW = {"max_pairs": 3}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedProblem]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda_sides, "CANDIDATE_ROLE", "host_candidate")
+        patch.setattr(cuda_sides, "BASELINE_ROLE", "host_baseline")
+        with host_opened(make_problem(rows=2), tmp_path_factory.mktemp("device")) as ready:
+            yield ready
+
+
+def test_opening_finds_the_family_and_times_pytorch(opened: OpenedProblem) -> None:
+    assert _family(opened) == "row_softmax"
+    eager = time_baseline(opened, "eager")
+    assert eager.measurement is not None, eager.error
+    assert eager.measurement.timings[0].device_us > 0
+
+
+def test_rung_zero_compiles_and_bounds(opened: OpenedProblem) -> None:
+    found, _ = evaluate(opened, PLAIN, rung(0), passed_stage=-1)
+    assert found.outcome.verdict.ok, found.outcome.verdict
+    assert found.outcome.resources[0].kernel == "softmax_row"
+    assert found.outcome.bound_us is not None
+    assert found.outcome.gpu_s == 0.0
+
+
+def test_rung_zero_refuses_what_the_policy_refuses(opened: OpenedProblem) -> None:
+    found, _ = evaluate(opened, "import socket\n" + PLAIN, rung(0), passed_stage=-1)
+    assert found.outcome.verdict.reason is Reason.POLICY_IMPORT
+
+
+def test_the_first_kernel_is_timed_alone(opened: OpenedProblem) -> None:
+    found, live = evaluate(opened, PLAIN, rung(1))
+    assert found.outcome.verdict.ok, found.outcome.verdict
+    assert found.outcome.measurement is not None
+    assert found.outcome.measurement.comparisons == ()
+    assert found.outcome.measurement.timings[0].shape == "2x1024"
+    assert live == []
+
+
+def test_a_slower_candidate_is_found_slower_and_samples_come_live(opened: OpenedProblem) -> None:
+    found, live = evaluate(opened, SLOW, rung(1), incumbent=PLAIN)
+    assert found.outcome.verdict.ok, found.outcome.verdict
+    against = found.outcome.measurement.against("c0001") if found.outcome.measurement else None
+    assert against is not None
+    assert against.outcome in (Outcome.SLOWER, Outcome.UNCLEAR)
+    assert against.ratio < 0.9
+    assert live[0].against == "c0001"
+    assert live[0].max_pairs == rung(1).max_pairs
+    samples = json.loads(found.attachments[0].content)
+    assert samples["processes"][0]["c0001"]["2x1024"]
+
+
+def test_the_measuring_rung_adds_end_to_end_time_and_a_diagnosis(opened: OpenedProblem) -> None:
+    found, _ = evaluate(opened, PLAIN, rung(2, **FEW), incumbent=SLOW, passed_stage=1)
+    assert found.outcome.measurement is not None, found.outcome.verdict
+    assert found.outcome.measurement.timings[0].end_to_end_us is not None
+    assert found.outcome.diagnosis is not None
+    assert found.outcome.measurement.comparisons[0].ratio > 1.1
+    assert found.outcome.gpu_s > 0
+
+
+def test_confirmation_uses_fresh_processes_against_pytorch_the_first_and_the_champion(opened: OpenedProblem) -> None:
+    found, _ = evaluate(
+        opened, PLAIN, rung(4, max_pairs=2, process_pairs=3), incumbent=SLOW, first=SLOW + "\n# 1", passed_stage=2
+    )
+    assert found.outcome.measurement is not None, found.outcome.verdict
+    by_name = {c.against: c for c in found.outcome.measurement.comparisons}
+    assert set(by_name) == {"c0001", "first", "eager"}
+    assert {c.n_processes for c in by_name.values()} == {3}
+    assert found.outcome.verdict.stage == 4
+
+
+def test_a_profiling_rung_without_counters_says_why(opened: OpenedProblem) -> None:
+    found, _ = evaluate(opened, PLAIN, rung(3, max_pairs=1, process_pairs=2), incumbent=SLOW, passed_stage=2)
+    assert found.outcome.profile is not None, found.outcome.verdict
+    assert found.outcome.profile.not_profiled
+    assert found.outcome.diagnosis is not None
+
+
+@pytest.mark.parametrize("name", ["zeros", "in place", "cached by address", "raises", "tail never written"])
+def test_a_wrong_candidate_is_rejected_before_it_is_timed(opened: OpenedProblem, name: str) -> None:
+    source, reason = CHEATS[name]
+    found, live = evaluate(opened, source, rung(1), incumbent=PLAIN)
+    assert (found.outcome.verdict.kind, found.outcome.verdict.reason) == (VerdictKind.REJECTED, reason)
+    assert found.outcome.measurement is None
+    assert live == []
+
+
+def test_a_candidate_that_computes_only_while_it_is_checked_is_caught_while_timed(opened: OpenedProblem) -> None:
+    lazy = kernel(
+        "calls[0] += 1\nif calls[0] > 12:\n    return torch.zeros_like(x)\nreturn launch(x, torch.empty_like(x))",
+        "calls = [0]",
+    )
+    found, _ = evaluate(opened, lazy, rung(1), incumbent=PLAIN)
+    assert found.outcome.verdict.reason is Reason.WRONG_WHEN_TIMED, found.outcome.verdict
+
+
+def test_a_hang_and_a_crash_are_rejected_and_the_next_candidate_is_well(opened: OpenedProblem) -> None:
+    hang, _ = evaluate(opened, kernel("while True:\n    pass"), rung(1), passed_stage=0)
+    crash, _ = evaluate(opened, kernel("return x[10**9]"), rung(1))
+    assert hang.outcome.verdict.reason in (Reason.TIMED_OUT, Reason.COMPILE_ERROR)
+    assert crash.outcome.verdict.reason is Reason.RAISED
+    assert evaluate(opened, PLAIN, rung(1))[0].outcome.verdict.ok
+
+
+def test_a_broken_opponent_says_nothing_of_the_candidate(opened: OpenedProblem) -> None:
+    found, _ = evaluate(opened, PLAIN, rung(1), incumbent=kernel("raise ValueError('not I')"))
+    assert (found.outcome.verdict.kind, found.outcome.verdict.reason) == (VerdictKind.UNVERIFIED, "harness_failed")
+
+
+def test_no_process_is_left_after_an_evaluation_but_referee_incumbents_and_zygote(opened: OpenedProblem) -> None:
+    evaluate(opened, PLAIN, rung(2, max_pairs=1), incumbent=SLOW, passed_stage=1)
+    children = [p for p in os.listdir("/proc") if p.isdigit() and parent_of(int(p)) == opened.zygote.pid]
+    assert len(children) <= 3
