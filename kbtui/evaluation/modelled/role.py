@@ -8,7 +8,7 @@ import torch
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation import candidate_module
-from kbtui.evaluation.compile import pretend
+from kbtui.evaluation.compile.pretend import answer_queries
 from kbtui.evaluation.compile.specs import Argument, TensorSpec, inputs_from_plain
 from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.modelled.tracer import trace_call
@@ -20,7 +20,7 @@ def trace(payload: bytes, device: dict[str, Any], shapes: Sequence[dict[str, Any
 
     ``shapes`` hold ``inputs`` (ShapeInputs) and ``context`` (ModelContext), both plain.
     """
-    pretend._answer_queries(from_plain(DeviceSpec, device))
+    answer_queries(from_plain(DeviceSpec, device))
     source = payload.decode()
     return [_trace_one(source, shape) for shape in shapes]
 
