@@ -104,4 +104,27 @@ def kernel_function(x):
 """
 )
 
-STYLES = {"autotuned": ("mat_vec", AUTOTUNED), "named_axes": ("linear_relu_div", NAMED_AXES), "two_kernels": ("softmax", TWO_KERNELS)}  # fmt: skip  # noqa: E501
+#: KernelBench's form: a module whose forward launches.
+AS_MODULE = (
+    HEADER
+    + """
+
+@triton.jit
+def scale(x, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + at, 2.0 * tl.load(x + at, mask=at < n), mask=at < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        out = torch.empty_like(x)
+        scale[(triton.cdiv(x.numel(), 512),)](x, out, x.numel(), BLOCK=512)
+        return out
+"""
+)
+
+STYLES = {
+    "autotuned": ("mat_vec", AUTOTUNED),
+    "named_axes": ("linear_relu_div", NAMED_AXES),
+    "two_kernels": ("softmax", TWO_KERNELS),
+}

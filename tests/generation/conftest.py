@@ -40,6 +40,12 @@ def interpret() -> Callable[[list[Job]], list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
+def run_on_gpu() -> Callable[[list[Job]], list[dict[str, Any]]]:
+    """Relative L2 error of each job's kernel on the GPU."""
+    return lambda jobs: run_child(["gpu"], jobs, TRITON_INTERPRET="0")
+
+
+@pytest.fixture(scope="session")
 def compile_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, list[Job]], list[dict[str, Any]]]:
     """Resources of each job's kernels compiled for an architecture, with no GPU."""
     cache = str(tmp_path_factory.mktemp("triton-cache"))

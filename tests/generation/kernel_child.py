@@ -1,6 +1,6 @@
 """Runs kernel sources on a sample problem's inputs, in a process of its own. Jobs as JSON on stdin, rows on stdout.
 
-usage: kernel_child.py interpret | compile ARCH
+usage: kernel_child.py interpret | gpu | compile ARCH
 A job is {"source", "problem", "dims", "dtype", "layout"}. ``interpret`` needs TRITON_INTERPRET=1 (Triton reads it once)
 and answers the relative L2 error against a float64 oracle; ``compile`` needs no GPU and answers shared memory, spills.
 """
@@ -20,6 +20,7 @@ import triton
 
 from kbtui.problems import load_problem
 
+DEVICES = {"interpret": "cpu", "gpu": "cuda"}
 SCRATCH = Path(tempfile.mkdtemp(prefix="kernel-child-"))
 PTXAS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
 
@@ -58,10 +59,10 @@ def lay_out(x: torch.Tensor, layout: str) -> torch.Tensor:
     return x
 
 
-def interpret(job: dict) -> dict:
+def run_kernel(job: dict, device: str) -> dict:
     reference = reference_of(job["problem"])
-    generator = torch.Generator().manual_seed(7)
-    device, kind = "cpu", job.get("distribution", "normal")
+    generator = torch.Generator(device).manual_seed(7)
+    kind = job.get("distribution", "normal")
     inputs = reference.make_inputs(job["dims"], generator, device, kind, dtype=job.get("dtype", "float32"))
     inputs = [lay_out(x, job.get("layout", "contiguous")) for x in inputs]
     oracle = reference.reference(*(x.double() for x in inputs))
@@ -136,11 +137,12 @@ def compile_job(job: dict, kernels: list) -> dict:
 
 
 def main() -> None:
-    kernels = start_compiling(int(sys.argv[2])) if sys.argv[1] == "compile" else []
+    mode = sys.argv[1]
+    kernels = start_compiling(int(sys.argv[2])) if mode == "compile" else []
     rows = []
     for job in json.load(sys.stdin):
         try:
-            rows.append(interpret(job) if sys.argv[1] == "interpret" else compile_job(job, kernels))
+            rows.append(compile_job(job, kernels) if mode == "compile" else run_kernel(job, DEVICES[mode]))
         except Exception as error:  # a job's failure is the row's, whatever it is
             rows.append({"failed": f"{type(error).__name__}: {str(error)[-600:]}"})
     json.dump(rows, sys.stdout)

@@ -56,7 +56,7 @@ def jobs_on(
     ]
 
 
-def assert_right(jobs, rows):
+def assert_right(jobs: list[Job], rows: list[dict[str, Any]]) -> None:
     wrong = [
         (job["label"], job["dims"], job["layout"], row)
         for job, row in zip(jobs, rows, strict=True)
@@ -93,6 +93,15 @@ def test_every_default_compiles_for_an_a100_without_spills(problem, compile_for)
         for kernel in row["kernels"]:
             assert kernel["spill_bytes"] == 0, (job["label"], job["dims"], kernel["name"])
             assert kernel["shared_bytes"] <= A100.shared_per_block
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_structure_is_right_on_every_shape_of_a_gpu(problem, run_on_gpu):
+    shapes = [(s.as_dict(), layout) for s in load_problem(problem).spec.shapes for layout in ("contiguous", "sliced")]
+    jobs = jobs_on(problem, instances(problem, n_random=0), shapes)
+
+    assert_right(jobs, run_on_gpu(jobs))
 
 
 def test_a_row_of_minus_infinity_is_nan_as_torch_has_it(interpret):

@@ -14,7 +14,7 @@ from kbtui.generation.rewrites import REWRITES, Target
 from kbtui.generation.rewrites.propose import Rewrites
 from kbtui.generation.rewrites.syntax import parse
 from kbtui.problems import load_problem
-from tests.fakes.kernel_styles import AUTOTUNED, NAMED_AXES, STYLES
+from tests.fakes.kernel_styles import AS_MODULE, AUTOTUNED, NAMED_AXES, STYLES
 
 SAMPLES = ("softmax", "rms_norm", "mat_vec", "linear_relu_div", "sdp_attn", "group_conv")
 A100 = DATA_SHEETS["a100"]
@@ -115,6 +115,12 @@ def test_tiles_written_as_numbers_change_with_their_grid():
     assert "triton.cdiv(n_batch, 128), triton.cdiv(n_out, 64)" in made["BLOCK_M 64 to 128"]
     assert "triton.cdiv(n_batch, 64), triton.cdiv(n_out, 32)" in made["BLOCK_N 64 to 32"]
     assert "BLOCK_M=64, BLOCK_N=64, BLOCK_K=16" in made["BLOCK_K 32 to 16"]
+
+
+def test_a_launch_in_a_method_is_edited_too():
+    first = edit("tile_size", AS_MODULE)[0]
+
+    assert "scale[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)" in first.source
 
 
 def test_a_computed_tile_is_left_alone():

@@ -37,7 +37,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed module with its jit kernels (by name), host functions and launches, in source order."""
+    """A parsed module with its jit kernels (by name), host functions and methods, and launches, in source order."""
 
     module: cst.Module
     kernels: Mapping[str, cst.FunctionDef]
@@ -58,7 +58,8 @@ def parse(source: str) -> Source | None:
         module = cst.parse_module(source)
     except (cst.ParserSyntaxError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    functions = [f for f in module.body if isinstance(f, cst.FunctionDef)]
+    scopes = [module.body, *(c.body.body for c in module.body if isinstance(c, cst.ClassDef))]
+    functions = [f for scope in scopes for f in scope if isinstance(f, cst.FunctionDef)]
     kernels = {f.name.value: f for f in functions if is_jit(f)}
     hosts = tuple(f for f in functions if not is_jit(f))
     launches = tuple(launch for host in hosts for launch in _launches(host, kernels))
