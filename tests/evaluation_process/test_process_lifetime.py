@@ -69,6 +69,9 @@ def test_killing_the_engine_leaves_no_process_after_two_seconds(tmp_path: Path) 
         assert all(map(is_alive, pids))
         engine.send_signal(signal.SIGKILL)
         assert within(2.0, lambda: not any(map(is_alive, pids)))
+        assert list(tmp_path.glob("children-*"))
+    with Zygote(tmp_path / "z.log", interpret=False, env={"KBTUI_PRELOAD": "none"}):
+        assert [p.name.split("-")[1] for p in tmp_path.glob("children-*")] == [str(os.getpid())]
 
 
 def test_killing_the_engine_while_torch_is_imported_leaves_no_process(tmp_path: Path) -> None:

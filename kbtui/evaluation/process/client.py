@@ -21,6 +21,7 @@ from kbtui.evaluation.process.spares import Spares
 from kbtui.evaluation.process.worker import EXIT_TIMEOUT_S, READY_TIMEOUT_S, Exit, Worker, tail_of
 from kbtui.evaluation.process.zygote import MESSAGE_BYTES
 
+_HOMES = "children-"
 _ZYGOTE_MAIN = "from kbtui.evaluation.process.zygote import main; main()"
 
 
@@ -44,7 +45,8 @@ class Zygote:
         self.interpret = interpret
         self.log_path = log_path
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        self._homes = Path(tempfile.mkdtemp(prefix="children-", dir=log_path.parent.resolve()))
+        _sweep(log_path.parent)
+        self._homes = Path(tempfile.mkdtemp(prefix=f"{_HOMES}{os.getpid()}-", dir=log_path.parent.resolve()))
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, SandboxPolicy | None], Spares] = {}
         self._asked: dict[int, _Asked] = {}
@@ -184,6 +186,14 @@ class Zygote:
             events = [a.event for a in self._asked.values()] + [e.event for e in self._exits.values()]
         for event in events:
             event.set()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what children of engines that were killed left behind."""
+    for homes in folder.glob(f"{_HOMES}*"):
+        owner = homes.name.removeprefix(_HOMES).partition("-")[0]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(homes, ignore_errors=True)
 
 
 def _start(theirs: socket.socket, log_path: Path, interpret: bool, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
