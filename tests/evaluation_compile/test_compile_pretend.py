@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 ASK = """
 import json, torch
@@ -17,7 +15,7 @@ from kbtui.evaluation.compile.pretend import build, pretended_gpu
 from kbtui.evaluation.compile.specs import TensorSpec
 with pretended_gpu(DATA_SHEETS["h200"]):
     x = build(TensorSpec((4, 6, 8), (48, 8, 1), "float16"))
-    print(json.dumps({answer}, default=str))
+    print(json.dumps([%s], default=str))
 """
 ALIKE = """
 import json, torch
@@ -40,25 +38,28 @@ def said(program: str) -> Any:
     return json.loads(answer.stdout)
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("[x.is_cuda, x.device.type, x.device.index, x.get_device()]", [True, "cuda", 0, 0]),
-        ("torch.empty(3, device=x.device).is_cuda", True),
-        ("torch.zeros(3, device='cuda').is_cuda", True),
-        ("x.new_empty((2, 2)).is_cuda", True),
-        ("torch.empty(3).is_cuda", False),
-        ("list(x.transpose(0, 2).contiguous().stride())", [24, 4, 1]),
-        ("x[1:, 3].data_ptr()", (48 + 24) * 2),
-        ("torch.cuda.get_device_properties(x.device).multi_processor_count", 132),
-        ("torch.cuda.get_device_capability()", [9, 0]),
-        ("torch.empty_like(x, dtype=torch.float32).dtype", "torch.float32"),
-        ("isinstance(x, torch.Tensor)", True),
-        ("'sympy' in __import__('sys').modules", False),
-    ],
-)
-def test_a_candidate_sees_the_gpu(answer: str, expected: object) -> None:
-    assert said(ASK.replace("{answer}", answer)) == expected
+ANSWERS = [
+    ("[x.is_cuda, x.device.type, x.device.index, x.get_device()]", [True, "cuda", 0, 0]),
+    ("torch.empty(3, device=x.device).is_cuda", True),
+    ("torch.zeros(3, device='cuda').is_cuda", True),
+    ("x.new_empty((2, 2)).is_cuda", True),
+    ("torch.empty(3).is_cuda", False),
+    ("list(x.transpose(0, 2).contiguous().stride())", [24, 4, 1]),
+    ("x[1:, 3].data_ptr()", (48 + 24) * 2),
+    ("torch.cuda.get_device_properties(x.device).multi_processor_count", 132),
+    ("torch.cuda.get_device_capability()", [9, 0]),
+    ("torch.empty_like(x, dtype=torch.float32).dtype", "torch.float32"),
+    ("isinstance(x, torch.Tensor)", True),
+    ("'sympy' in __import__('sys').modules", False),
+]
+
+
+def test_a_candidate_sees_the_gpu() -> None:
+    questions = [question for question, _ in ANSWERS]
+    for question, answer, expected in zip(
+        questions, said(ASK % ", ".join(questions)), [e for _, e in ANSWERS], strict=True
+    ):
+        assert answer == expected, question
 
 
 def test_a_tensor_alike_has_torchs_own_strides() -> None:
