@@ -3,12 +3,16 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kbtui import __version__
 from kbtui.errors import ExitCode, KbtuiError, UsageError
+
+if TYPE_CHECKING:
+    from kbtui.commands.run import Look
+    from kbtui.config import Settings
 
 app = typer.Typer(
     name="kbtui",
@@ -46,7 +50,7 @@ def viewer(
         from kbtui.commands.run import view
 
         settings = _settings(workspace=workspace, refresh_hz=refresh)
-        finish(view(_workspace(workspace), None, settings.refresh_hz, ascii_only))
+        finish(view(_workspace(workspace), None, _look(settings, ascii_only)))
 
 
 @app.command()
@@ -108,7 +112,7 @@ def run(
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))
-    finish(run_detached(spec, _has_terminal() and not detach, settings.refresh_hz, ascii_only))
+    finish(run_detached(spec, _has_terminal() and not detach, _look(settings, ascii_only)))
 
 
 @app.command()
@@ -142,7 +146,7 @@ def resume(
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))
-    finish(run_detached(spec, _has_terminal() and not detach, settings.refresh_hz, ascii_only))
+    finish(run_detached(spec, _has_terminal() and not detach, _look(settings, ascii_only)))
 
 
 @app.command()
@@ -157,7 +161,7 @@ def attach(
     where = _workspace(workspace)
     if not _has_terminal():
         raise UsageError("the viewer needs a terminal", "use kbtui status, or kbtui log, where there is none")
-    finish(view(where, pick_run(open_reader(where), run), settings.refresh_hz, ascii_only))
+    finish(view(where, pick_run(open_reader(where), run), _look(settings, ascii_only)))
 
 
 @app.command()
@@ -322,7 +326,7 @@ def version() -> None:
     print(f"kbtui {__version__}")
 
 
-def _settings(**flags: object):  # type: ignore[no-untyped-def]
+def _settings(**flags: object) -> "Settings":
     from kbtui.config import load_settings
 
     return load_settings(**{key: value for key, value in flags.items() if value is not None})
@@ -338,6 +342,12 @@ def _seconds(text: str) -> float:
     from kbtui.budget import parse_duration_s
 
     return parse_duration_s(text)
+
+
+def _look(settings: "Settings", ascii_only: bool) -> "Look":
+    from kbtui.commands.run import Look
+
+    return Look(settings.refresh_hz, ascii_only, settings.theme)
 
 
 def _has_terminal() -> bool:

@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     child_entry: str = "parent"
     """Where a promoted candidate's mutations enter the ladder: parent (its next rung) or screen."""
 
-    theme: str = "textual-dark"
+    theme: str = "kbtui-dark"
     """The viewer's colours: a Textual theme's name."""
 
     @field_validator("device")

@@ -2,16 +2,26 @@
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from kbtui.commands.where import open_reader, pick_run
-from kbtui.domain.event import CommandKind, EndReason, Envelope
+from kbtui.domain.event import Budget, CommandKind, EndReason, Envelope
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
 from kbtui.result import RunResult, browse_commands, headline, run_result
 from kbtui.scheduler.state import RunState
 
 STOP_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How the viewer is drawn: most redraws a second, ASCII only, a theme's name."""
+
+    refresh_hz: float
+    ascii_only: bool
+    theme: str
 
 
 def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
@@ -38,7 +48,7 @@ def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
     return ExitCode.DONE if result.better else ExitCode.NOTHING_BETTER
 
 
-def run_detached(spec: RunSpec, watch: bool, refresh_hz: float, ascii_only: bool) -> ExitCode:
+def run_detached(spec: RunSpec, watch: bool, look: Look) -> ExitCode:
     """A detached engine; then the viewer where there is a terminal."""
     from kbtui.launch import start_detached
 
@@ -47,25 +57,32 @@ def run_detached(spec: RunSpec, watch: bool, refresh_hz: float, ascii_only: bool
     if not watch:
         print(f"watch it with: kbtui attach {run} --workspace {spec.workspace}", file=sys.stderr)
         return ExitCode.DONE
-    return view(Path(spec.workspace), run, refresh_hz, ascii_only)
+    return view(Path(spec.workspace), run, look)
 
 
-def view(workspace: Path, run: str | None, refresh_hz: float, ascii_only: bool) -> ExitCode:
+def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     """The viewer until the user leaves it; then where things stand and how to come back."""
-    from kbtui.tui.app import run_viewer
+    from kbtui.launch import start_detached
+    from kbtui.tui.run import run_viewer
+
+    def take_up(name: str) -> str:
+        spec = RunSpec(workspace=str(workspace), problem="", run=name, budget=Budget(), budget_given=False)
+        return f"run {start_detached(spec, workspace / 'engine.log')} taken up again"
 
     reader = open_reader(workspace)
     run = pick_run(reader, run) if run else None
-    left = run_viewer(reader, run, refresh_hz=refresh_hz, ascii_only=ascii_only)
+    left = run_viewer(
+        reader, run, refresh_hz=look.refresh_hz, ascii_only=look.ascii_only, theme=look.theme, resume=take_up
+    )
+    if left.problem:
+        raise EngineError(left.problem)
     shown = left.run or run
     if shown is None:
         return ExitCode.DONE
-    state = reader.state(shown)
-    print_result(workspace, run_result(state), as_json=False)
-    engine = reader.engine()
-    if engine is not None and engine.alive and engine.run == shown:
+    print_result(workspace, run_result(reader.state(shown)), as_json=False)
+    if left.engine_alive:
         print(f"the search goes on; come back with: kbtui attach {shown} --workspace {workspace}")
-    elif state.ended is None:
+    elif not left.ended:
         print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {workspace}")
     return ExitCode.DONE
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 def open_reader(workspace: Path) -> "Reader":
     """Raises UsageError where there is no workspace."""
     from store.reader import Reader
-
     from store.workspace import open_workspace
 
     return Reader(open_workspace(workspace))
