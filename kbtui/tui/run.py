@@ -41,7 +41,7 @@ class _Signalled(Viewer):
     """The viewer on a real terminal: SIGHUP and SIGTERM end it in order, so the terminal is left sane."""
 
     def on_mount(self) -> None:
-        super().on_mount()
+        """Beside the viewer's own: Textual calls the handler of every class."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.action_leave)

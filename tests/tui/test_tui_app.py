@@ -7,6 +7,7 @@ import pytest
 from fake_source import FakeRun, FakeSource
 from recorded_run import RUN, plans, recorded
 from textual.pilot import Pilot
+from textual.widget import Widget
 from textual.widgets import Input
 
 from kbtui.domain.event import CommandKind, EndReason
@@ -136,11 +137,11 @@ async def test_the_diff_opens_at_the_first_change_and_the_brackets_move_between_
         await settle(pilot)
         pane = viewer.screen.query_one(DiffPane)
         assert pane.diff is not None
-        assert pane.border_subtitle == "change 1 of 4"
+        assert pane.place == "change 1 of 4"
         await press(pilot, "right_square_bracket", "n")
-        assert pane.border_subtitle == "change 3 of 4"
+        assert pane.place == "change 3 of 4"
         await press(pilot, "left_square_bracket")
-        assert pane.border_subtitle == "change 2 of 4"
+        assert pane.place == "change 2 of 4"
         await press(pilot, "N", "N")
         assert "first change" in text_of(viewer, "#status")
 
@@ -494,16 +495,16 @@ async def test_keys_can_be_remapped_by_id(make_viewer: MakeViewer, source: FakeS
         assert [c.kind for c in source.asked] == [CommandKind.PAUSE]
 
 
+@pytest.mark.parametrize("changed", [0, 1], ids=["heartbeat", "a write that changes nothing shown"])
 async def test_nothing_is_repainted_when_nothing_has_changed(
-    make_viewer: MakeViewer, monkeypatch: pytest.MonkeyPatch
+    make_viewer: MakeViewer, source: FakeSource, monkeypatch: pytest.MonkeyPatch, changed: int
 ) -> None:
     viewer = make_viewer()
     async with viewer.run_test(size=WIDE) as pilot:
         await settle(pilot)
-        viewer.tick()
-        await settle(pilot)
         painted: list[object] = []
-        monkeypatch.setattr(LineList, "refresh", lambda self, *a, **k: painted.append(self.id))
+        monkeypatch.setattr(Widget, "refresh", lambda self, *a, **k: painted.append(self))
+        source.version += changed
         viewer.tick()
         await settle(pilot)
         assert painted == []

@@ -30,6 +30,7 @@ from kbtui.tui.widgets.lines import Lines
 from kbtui.tui.widgets.paint import to_ascii
 from kbtui.tui.widgets.status import status_line
 from kbtui.tui.widgets.tabs import TabLine
+from kbtui.tui.widgets.titles import set_titles
 
 PANES = ("rungs", "live", "bottleneck", "diff", "history", "log")
 _NARROW_BELOW = (116, 28)
@@ -73,7 +74,6 @@ class Dashboard(Screen[None]):
 
     def on_mount(self) -> None:
         self.steering = Steering(viewer(self), lambda: self.selected)
-        self.query_one("#rungs", Board).border_title = "1 Rungs"
         self._arrange()
 
     # What is shown
@@ -107,7 +107,7 @@ class Dashboard(Screen[None]):
         moment = viewer(self).moment
         if moment is not None:
             pane, view = self.query_one("#live", Lines), live_view(moment)
-            pane.border_title = self._title(f"2 {live_title(view)}")
+            set_titles(pane, self._title(f"2 {live_title(view)}"))
             pane.show(lambda w, h: live_lines(view, w, h, self.g, self.by_gpu))
 
     def _show_selected(self) -> None:
@@ -117,7 +117,7 @@ class Dashboard(Screen[None]):
             return
         if self._seen("bottleneck"):
             view, pane = bottleneck_view(moment, self.selected, self.g), self.query_one("#bottleneck", Lines)
-            pane.border_title = self._title(f"3 {bottleneck_title(view)}")
+            set_titles(pane, self._title(f"3 {bottleneck_title(view)}"))
             pane.show(lambda w, _h: bottleneck_lines(view, w, self.g))
         if self._seen("diff"):
             self._show_diff()
@@ -128,14 +128,14 @@ class Dashboard(Screen[None]):
             return
         pair = pair_of(app.moment, self.selected, self.base, self.marked)
         if pair.missing:
-            pane.border_title = "4 Diff"
             pane.show_missing(pair.missing)
+            set_titles(pane, "4 Diff")
             return
         left, right = app.feed.text(pair.left_commit), app.feed.text(pair.right_commit)
         if left is not None and right is not None:
             pane.show_pair(left, right)
-        place = f"  ({pane.border_subtitle})" if self.narrow and pane.border_subtitle else ""
-        pane.border_title = self._title(f"4 {pair.title.replace('{arrow}', self.g.arrow)}{place}")
+        place = f"  ({pane.place})" if self.narrow and pane.place else ""
+        set_titles(pane, self._title(f"4 {pair.title.replace('{arrow}', self.g.arrow)}{place}"), pane.place)
 
     def _show_history(self) -> None:
         moment = viewer(self).moment
@@ -145,9 +145,8 @@ class Dashboard(Screen[None]):
         self.query_one("#history-head", Lines).show(lambda w, _h: [head_line(w)])
         keys = history_keys(moment, self.filter_text, self.order)
         rows.set_rows(keys, lambda i, w: history_line(moment, keys[i], w, self.g))
-        pane = self.query_one("#history")
-        pane.border_title = f"5 History, {self.order.value}"
-        pane.border_subtitle = f"/{self.filter_text}: {len(keys)}" if self.filter_text else f"{len(keys)} candidates"
+        count = f"/{self.filter_text}: {len(keys)}" if self.filter_text else f"{len(keys)} candidates"
+        set_titles(self.query_one("#history"), f"5 History, {self.order.value}", self._title(count))
 
     def _show_log(self) -> None:
         moment = viewer(self).moment
@@ -159,8 +158,7 @@ class Dashboard(Screen[None]):
             events_ = [e for e in events_ if all(word in said(moment, e).lower() for word in words)]
         log = self.query_one("#log", LineList)
         log.set_rows([str(e.seq) for e in events_], lambda i, _w: log_line(moment, events_[i], self.g))
-        log.border_title = "6 Log, newest first"
-        log.border_subtitle = f"{len(events_)} events"
+        set_titles(log, "6 Log, newest first", f"{len(events_)} events")
 
     def show_status(self) -> None:
         app = viewer(self)
@@ -169,8 +167,7 @@ class Dashboard(Screen[None]):
         )
 
     def _title(self, text: str) -> str:
-        """Border titles are markup and may hold what a model wrote."""
-        return (to_ascii(text) if self.g.ascii_only else text).replace("[", r"\[")
+        return to_ascii(text) if self.g.ascii_only else text
 
     def text_arrived(self, key: str, text: str) -> None:
         """A source is there that the diff, a copy or the editor waits for."""

@@ -22,6 +22,7 @@ from kbtui.tui.widgets.diff import coloured
 from kbtui.tui.widgets.line_list import LineList
 from kbtui.tui.widgets.lines import Lines
 from kbtui.tui.widgets.status import status_line
+from kbtui.tui.widgets.titles import set_titles
 
 
 class Detail(Screen[None]):
@@ -75,7 +76,7 @@ class Detail(Screen[None]):
         header = self.query_one("#header", Lines)
         header.show(lambda w, _h: [header_line(header_view(moment, self.g), w, self.g)])
         facts = self.query_one("#facts", Lines)
-        facts.border_title = f"Candidate {self.candidate}"
+        set_titles(facts, f"Candidate {self.candidate}")
         facts.show(lambda w, _h: detail_lines(moment, self.candidate, w, self.g))
         self.show_status()
 
@@ -103,8 +104,8 @@ class Detail(Screen[None]):
 
     def _name_document(self) -> None:
         pane = self.query_one("#document", LineList)
-        pane.border_title = self.documents[self.chosen][0].replace("[", r"\[")
-        pane.border_subtitle = f"{self.chosen + 1} of {len(self.documents)}" if len(self.documents) > 1 else ""
+        place = f"{self.chosen + 1} of {len(self.documents)}" if len(self.documents) > 1 else ""
+        set_titles(pane, self.documents[self.chosen][0], place)
 
     def _show_text(self, text: str) -> None:
         self._shown = text

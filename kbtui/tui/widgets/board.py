@@ -8,6 +8,7 @@ from kbtui.tui.moment import Moment
 from kbtui.tui.view.board import board_view, card_line, column_lines, empty_board, why_lines
 from kbtui.tui.widgets.line_list import LineList
 from kbtui.tui.widgets.lines import Lines
+from kbtui.tui.widgets.titles import set_titles
 
 
 class Board(Vertical):
@@ -15,6 +16,7 @@ class Board(Vertical):
 
     DEFAULT_CSS = """
     Board #columns { height: 7; }
+    Board.low #columns { height: 4; }
     Board #cards { height: 1fr; }
     Board #no-cards { height: 1fr; display: none; }
     Board #why { height: 2; }
@@ -40,13 +42,13 @@ class Board(Vertical):
         view = board_view(moment, self.g, query, marked)
         room = self.size.height
         columns = self.query_one("#columns", Lines)
-        columns.styles.height = 7 if room >= 16 else 4
+        self.set_class(room < 16, "low")
         columns.show(lambda w, _h: column_lines(view.columns, w, room, self.g))
         self.set_class(not view.cards, "empty")
         self.query_one("#no-cards", Lines).show(lambda w, _h: empty_board(w, query))
         self.cards.set_rows([c.id for c in view.cards], lambda i, w: card_line(view.cards[i], w, self.g))
         shown = f"{len(view.cards)} shown" if query or view.n_hidden else f"{len(view.cards)} candidates"
-        self.border_subtitle = f"/{query}: {shown}" if query else shown
+        set_titles(self, "1 Rungs", f"/{query}: {shown}" if query else shown)
         self.show_why(moment)
 
     def show_why(self, moment: Moment) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from textual import events
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
@@ -50,7 +49,6 @@ class DiffPane(LineList):
             self._code = (coloured(left), coloured(right))
             self.change = 0
             self._lay_out()
-        self._say_place()
 
     def show_missing(self, why: str) -> None:
         """Nothing to compare: say what would appear here."""
@@ -58,7 +56,6 @@ class DiffPane(LineList):
             return
         self._missing, self.diff, self._sources = why, None, ("", "")
         self._lay_out()
-        self._say_place()
 
     def go(self, by: int) -> str | None:
         """Move to the next or previous change; why not, where there is none."""
@@ -69,7 +66,6 @@ class DiffPane(LineList):
             return "this is the last change" if by > 0 else "this is the first change"
         self.change = wanted
         self._to_change()
-        self._say_place()
         return None
 
     def toggle_unified(self) -> None:
@@ -87,9 +83,11 @@ class DiffPane(LineList):
         wide = self.scrollable_content_region.width >= _SIDE_BY_SIDE_FROM and self.app.size.width >= 100
         return wide if self.side_by_side is None else self.side_by_side
 
-    def _say_place(self) -> None:
+    @property
+    def place(self) -> str:
+        """Which change is looked at, of how many."""
         n = len(self.diff.changes) if self.diff else 0
-        self.border_subtitle = f"change {self.change + 1} of {n}" if n else "no change" if self.diff else ""
+        return f"change {self.change + 1} of {n}" if n else "no change" if self.diff else ""
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
@@ -113,8 +111,7 @@ class DiffPane(LineList):
             target = max(row_of_change(self._rows, self.change) - 1, 0)
             self.scroll_to(y=target, animate=False)
 
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
+    def resized(self) -> None:
         self._lay_out()
 
     def _draw_row(self, index: int, width: int) -> Content:

@@ -86,6 +86,7 @@ class LineList(ScrollView, can_focus=True):
         self._keys: Sequence[str] = ()
         self._draw: Draw = lambda _i, _w: ()
         self._lines: dict[int, Drawn] = {}
+        self._sized_for = 0
 
     @property
     def key(self) -> str | None:
@@ -100,7 +101,8 @@ class LineList(ScrollView, can_focus=True):
         """Show these rows; the cursor stays on its key, or on the top one while it follows."""
         before = self.key
         self._keys, self._draw = keys, draw
-        if self.virtual_size.height != len(keys):
+        if self._sized_for != len(keys):
+            self._sized_for = len(keys)
             self.virtual_size = Size(self.scrollable_content_region.width, len(keys))
         self._restore(before)
         self._repaint()
@@ -215,6 +217,10 @@ class LineList(ScrollView, can_focus=True):
         self._lines.clear()
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._keys))
         self.refresh()
+        self.resized()
+
+    def resized(self) -> None:
+        """For widgets whose rows depend on their width."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         self._lines.clear()
@@ -239,6 +245,8 @@ class LineList(ScrollView, can_focus=True):
 
 
 def _same(old: Drawn | None, new: Drawn) -> bool:
+    if old is None and new == ():
+        return True
     if isinstance(new, Content):
         return isinstance(old, Content) and old.is_same(new)
     return old == new

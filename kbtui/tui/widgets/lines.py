@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from textual import events
-
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.text import Line
 from kbtui.tui.widgets.line_list import LineList
@@ -33,6 +31,5 @@ class Lines(LineList):
         lines = self._build(size.width, self.size.height)
         self.set_rows(range(len(lines)), lambda i, _w: lines[i])  # type: ignore[arg-type]
 
-    def on_resize(self, event: events.Resize) -> None:
-        super().on_resize(event)
+    def resized(self) -> None:
         self._make()
