@@ -65,3 +65,10 @@ def test_a_problem_without_proxies_is_still_checked_under_the_interpreter() -> N
 
     bare = replace(SPEC, shapes=SHAPES[:2])
     assert [c.shape.name for c in plan(bare, 1, 0, Proof.INTERPRETER) if c.kind is CheckKind.VALUES]
+
+
+def test_the_interpreters_second_stage_has_every_proxy_and_every_distribution() -> None:
+    proxies = {s.name for s in SHAPES if s.role is ShapeRole.PROXY}
+    checks = plan(SPEC, 2, 0, Proof.INTERPRETER)
+    assert {c.shape.name for c in checks} == proxies
+    assert {c.distribution for c in checks} == set(SPEC.distributions)

@@ -36,6 +36,11 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.poison_empties = poison_empties
         self.forbidden: list[str] = []
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: torch would import its compiler to say so, which takes seconds in every child."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.split("::")[-1]
         if not self._permitted(func, name):
