@@ -18,8 +18,8 @@ class _Option:
     why: str
 
 
-def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
-    """The next question to a generator, or None when every one is exhausted.
+def choose_proposal(state: RunState, limit: int, policy: Policy) -> Propose | None:
+    """The next question to a generator for at most ``limit`` candidates, or None when every one is exhausted.
 
     Drafts of every structure come first (coarse). Then the pair of generator and parent with the most promise:
     the generator's yield, times the parent's speed, divided by how often its structure was asked about in vain.
@@ -27,7 +27,7 @@ def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
     assert state.started is not None
     generators = state.started.generators
     if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
-        return Propose("playbook", None, Phase.COARSE, policy.batch, "coarse: every structure before refining any")
+        return Propose("playbook", None, Phase.COARSE, limit, "coarse: every structure before refining any")
     options = [
         _option(state, generator, parent, stands, policy)
         for generator in generators
@@ -37,7 +37,7 @@ def choose_proposal(state: RunState, policy: Policy) -> Propose | None:
     if not options:
         return None
     best = max(options, key=lambda o: o.weight)
-    return Propose(best.generator, best.parent, Phase.NARROW, policy.batch, best.why)
+    return Propose(best.generator, best.parent, Phase.NARROW, limit, best.why)
 
 
 def _option(state: RunState, generator: str, parent: Tried, stands: float, policy: Policy) -> _Option:

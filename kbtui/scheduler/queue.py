@@ -41,7 +41,8 @@ def next_action(
 def _search(state: RunState, policy: Policy) -> Action:
     """Screen everything that waits, then measure the best of it; ask for more when the pipeline runs dry."""
     lower, upper = _lower(state), _upper(state)
-    if not lower and len(upper) <= 1 and _may_grow(state) and (proposal := choose_proposal(state, policy)):
+    room = _room(state, policy)
+    if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy)):
         return proposal
     if confirm := _confirm_now(state):
         return confirm
@@ -69,11 +70,13 @@ def _upper(state: RunState) -> list[Evaluate]:
     return [Evaluate(t.candidate.id, rung) for t, rung in queued]
 
 
-def _may_grow(state: RunState) -> bool:
-    limit = state.budget.candidates
+def _room(state: RunState, policy: Policy) -> int:
+    """How many candidates may be asked for now: none before the first kernel is timed, none past the budget."""
     baseline = state.tried.get(state.first or "")
-    untimed = baseline is not None and baseline.score is None and baseline.waiting_at is not None
-    return not untimed and (limit is None or len(state.tried) < limit)
+    if baseline is not None and baseline.score is None and baseline.waiting_at is not None:
+        return 0
+    limit = state.budget.candidates
+    return policy.batch if limit is None else max(0, min(policy.batch, limit - len(state.tried)))
 
 
 def _confirm_now(state: RunState) -> Evaluate | None:

@@ -57,11 +57,12 @@ def test_no_rung_of_a_candidate_is_evaluated_twice() -> None:
     assert len(device.evaluated) == len(set(device.evaluated))
 
 
-def test_a_candidate_budget_stops_admission_and_still_confirms() -> None:
+@pytest.mark.parametrize("limit", [2, 3, 8])
+def test_a_candidate_budget_stops_admission_and_still_confirms(limit: int) -> None:
     ledger = MemoryLedger()
-    engine = engine_on(ledger, PlantedDevice(), Budget(candidates=8))
+    engine = engine_on(ledger, PlantedDevice(), Budget(candidates=limit))
     engine.run()
-    assert len(engine.state.tried) <= 8
+    assert len(engine.state.tried) == limit
     assert engine.state.champion is not None
 
 
