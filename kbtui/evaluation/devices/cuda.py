@@ -33,7 +33,7 @@ PRIMER_ROLE = "kbtui.evaluation.roles.primer"
 CALL_TIMEOUT_S = 5.0
 COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
-_SPARES = 4
+_SPARES = 6
 
 
 class CudaDevice:
