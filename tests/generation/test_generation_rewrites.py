@@ -66,9 +66,9 @@ def assert_right(jobs, rows):
 
 
 def test_every_rewrite_keeps_the_samples_kernels_right(interpret):
-    jobs = jobs_of(kernels()[:9], per_rewrite=2)
+    jobs = jobs_of(kernels()[:9], per_rewrite=1)
 
-    assert len(jobs) > 100
+    assert len(jobs) > 60
     assert_right(jobs, interpret(jobs))
 
 

@@ -15,7 +15,6 @@ from kbtui.generation.rewrites.syntax import (
     constexpr_params,
     contains,
     dotted,
-    expression,
     integers_behind,
     param_names,
     values_of,
@@ -119,7 +118,7 @@ def _unfold(kernel: cst.FunctionDef, side: cst.BaseExpression) -> cst.BaseExpres
     if isinstance(side, cst.Name):
         values = values_of(kernel, side.value)
         return values[0] if values else side
-    return expression(f"({cst.Module([]).code_for_node(side)})")
+    return side
 
 
 def _grid_elements(launch: Launch) -> list[cst.BaseExpression] | None:

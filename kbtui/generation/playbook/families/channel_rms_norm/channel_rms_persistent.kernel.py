@@ -63,7 +63,8 @@ def kernel_function(x):
     n_strips = triton.cdiv(n_pixels, pixels)
     n_work = n_images * n_rows * n_strips
     one_tile = channels >= n_channels
-    stages = max(1, min(STAGES, SHARED_BYTES // (2 * channels * pixels * x.element_size()))) if one_tile else 1
+    # Every stage but one holds a tile in shared memory, beside a little for the reductions.
+    stages = min(STAGES, 1 + (SHARED_BYTES - 8192) // (channels * pixels * x.element_size())) if one_tile else 1
     strips[(min(n_work, N_SMS * PROGRAMS_PER_SM),)](
         x, out, x.stride(0), x.stride(2), x.stride(1), x.stride(3),
         out.stride(0), out.stride(2), out.stride(1), out.stride(3),

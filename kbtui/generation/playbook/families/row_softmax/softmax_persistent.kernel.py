@@ -66,6 +66,7 @@ def kernel_function(x):
         rows_in_tiles[grid](x, out, *strides, n_rows, n_cols, TILE=WIDE_TILE, num_warps=16)
         return out
     num_warps = min(32, max(1, tile // (32 * ELEMENTS_PER_THREAD)))
-    stages = max(1, min(STAGES, SHARED_BYTES // (2 * tile * x.element_size())))
+    # Every stage but one holds a tile in shared memory, beside a little for the reductions.
+    stages = min(STAGES, 1 + (SHARED_BYTES - 8192) // (tile * x.element_size()))
     rows_in_registers[grid](x, out, *strides, n_rows, n_cols, TILE=tile, STAGES=stages, num_warps=num_warps)
     return out
