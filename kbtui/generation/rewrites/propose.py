@@ -11,6 +11,8 @@ from kbtui.generation.rewrites import REWRITES, Edit, Rewrite, Target
 _HINT_WEIGHT = 0.6
 #: What each sibling made by the same rewrite that was pruned or rejected takes off.
 _FAILED_WEIGHT = 0.15
+#: What each place further down the list takes off, and how many places the seed may move a rewrite.
+_PLACE_WEIGHT, _JITTER = 0.01, 4
 
 
 class Rewrites:
@@ -38,9 +40,8 @@ def _in_turn(request: ProposalRequest) -> Iterator[tuple[Rewrite, Edit]]:
     source = request.parent_source or ""
     target = Target.of(request.device, request.problem.spec)
     rng = random.Random(request.seed)
-    # The same seed gives the same order; another one breaks ties among rewrites of equal rank differently.
-    shuffled = rng.sample(REWRITES, len(REWRITES)) if request.seed else list(REWRITES)
-    ranked = sorted(shuffled, key=lambda r: -rank(r, request))
+    worth = {r.name: rank(r, request) - _PLACE_WEIGHT * (i + _JITTER * rng.random()) for i, r in enumerate(REWRITES)}
+    ranked = sorted(REWRITES, key=lambda r: -worth[r.name])
     columns = [(rewrite, rewrite.each(source, target)) for rewrite in ranked]
     while columns:
         left = []
