@@ -83,7 +83,7 @@ class Viewer(App[ViewerExit]):
         editor: Callable[[str, str], str | None] | None = None,
     ) -> None:
         no_color = "NO_COLOR" in os.environ
-        super().__init__()
+        super().__init__(ansi_color=True if no_color else None)
         self.options = options or ViewerOptions()
         self.glyphs: Glyphs = ASCII if self.options.ascii_only else UNICODE
         self.feed = Feed(source, executor or ThreadPoolExecutor(1, "kbtui-feed"), self._tell)

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -29,6 +30,7 @@ class Terminal:
             os.set_inheritable(writing, True)
             environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             environment.pop("NO_COLOR", None)
+            environment |= {"NO_COLOR": "1"} if scenario == "plain" else {}
             os.execve(sys.executable, [sys.executable, str(SCRIPT), scenario, str(writing)], environment)
         os.close(writing)
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
@@ -90,3 +92,11 @@ def test_however_it_is_left_the_terminal_is_given_back_and_it_says_how_to_return
     terminal.read_until(None)
     tail = terminal.received[terminal.received.index(LEAVES_ALTERNATE_SCREEN) :].decode()
     assert "kbtui attach softmax-7" in tail
+
+
+@pytest.mark.parametrize("terminal", ["plain"], indirect=True)
+def test_no_color_sends_no_colour_and_still_shows_the_cursor(terminal: Terminal) -> None:
+    terminal.read_until(1)
+    styles = {code for found in re.findall(rb"\x1b\[([\d;]*)m", terminal.received) for code in found.split(b";")}
+    assert styles <= {b"", b"0", b"1", b"2", b"3", b"4", b"7", b"39", b"49"}  # 39 and 49 are the defaults
+    assert b"7" in styles

@@ -45,5 +45,6 @@ class Counted(FakeSource):
 
 if __name__ == "__main__":
     scenario, fd = sys.argv[1], int(sys.argv[2])
-    left = run_viewer(Counted(scenario == "busy", fd), RUN, refresh_hz=4.0, theme="kbtui-dark")
+    theme = None if scenario == "plain" else "kbtui-dark"
+    left = run_viewer(Counted(scenario == "busy", fd), RUN, refresh_hz=4.0, theme=theme)
     print("\n".join(left.lines))

@@ -159,7 +159,7 @@ def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs) -> list
     if view.diagnosis is not None:
         out += wrap(view.diagnosis.sentence, width, Role.STRONG, most=3)
         out += _headroom(view.diagnosis, width, g)
-        out += _evidence(view.diagnosis, view.profile, width, g)
+        out += _evidence(view, width, g)
     out += _resources(view.resources, width)
     if view.profile is not None and view.profile.stalls:
         out += _stalls(view.profile.stalls, width)
@@ -190,10 +190,13 @@ def _headroom(diagnosis: Diagnosis, width: int, g: Glyphs) -> list[Line]:
     return [*rows, ((f"{'':<12}{diagnosis.shape}, {source}", Role.DIM),)]
 
 
-def _evidence(diagnosis: Diagnosis, profile: Profile | None, width: int, g: Glyphs) -> list[Line]:
-    """Shares of a peak as bars, heaviest finding first; other numbers as words on one line."""
+def _evidence(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
+    """Shares of a peak as bars, heaviest finding first; other numbers as words. Occupancy has its own line."""
     numbers: dict[str, Evidence] = {}
-    for item in [e for f in diagnosis.findings for e in f.evidence] + list(profile.metrics if profile else ()):
+    found = [e for f in view.diagnosis.findings for e in f.evidence] if view.diagnosis else []
+    for item in found + list(view.profile.metrics if view.profile else ()):
+        if view.resources and item.name == "occupancy":
+            continue
         numbers.setdefault(_NAMES.get(item.name, item.name.replace("_", " ")), item)
     bars = [(n, e) for n, e in numbers.items() if e.unit.startswith("%")][:4]
     room = max(min(width - 12 - 20, 24), 6)
@@ -205,21 +208,26 @@ def _evidence(diagnosis: Diagnosis, profile: Profile | None, width: int, g: Glyp
         )
         for n, e in bars
     ]
-    others = [f"{n} {e.value:g} {e.unit}".strip() for n, e in numbers.items() if not e.unit.startswith("%")][:4]
-    return out + (wrap(f" {g.dot} ".join(others), width, Role.DIM, most=1) if others else [])
+    others = [f"{n} {e.value:.4g} {e.unit}".strip() for n, e in numbers.items() if not e.unit.startswith("%")][:4]
+    return out + (wrap(f" {g.dot} ".join(others), width, Role.DIM, most=2) if others else [])
 
 
 def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
+    """Each kernel as compiled, once for all shapes it compiles alike for."""
+    alike: dict[tuple[object, ...], KernelResources] = {}
+    for r in resources:
+        alike.setdefault((r.kernel, r.registers, r.spill_bytes, r.shared_bytes, r.num_warps, r.occupancy), r)
     out: list[Line] = []
-    for r in resources[:2]:
+    for r in list(alike.values())[:3]:
+        name = f"{r.kernel}, {r.shape}: " if len(alike) > 1 else ""
         spills = f", spills {r.spill_bytes} B" if r.spill_bytes else ""
-        text = f"{r.registers} registers{spills}, {fmt.bytes_text(r.shared_bytes)} shared, {r.num_warps} warps"
+        text = f"{name}{r.registers} registers{spills}, {fmt.bytes_text(r.shared_bytes)} shared, {r.num_warps} warps"
         head = line(("occupancy   ", Role.DIM), (f"{r.occupancy:.0%}", Role.STRONG), f" limited by {r.limiter}")
         joined = (*head, (f"; {text}", Role.DIM))
         if sum(len(t) for t, _ in joined) <= width:
             out.append(joined)
         else:
-            out += [head, ((f"{'':<12}{text}"[:width], Role.DIM),)]
+            out += [head, ((f"{'':<12}{text}", Role.DIM),)]
     return out
 
 

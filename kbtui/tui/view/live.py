@@ -86,7 +86,8 @@ def doing(moment: Moment) -> str:
     running, ladder = moment.running, moment.state.started.ladder if moment.state.started else ()
     if running is not None and running[1] < len(ladder):
         return f"{running[0]} on rung {running[1]} {ladder[running[1]].name}"
-    return moment.engine.activity if moment.engine_here and moment.engine else ""
+    working = moment.engine_here and moment.state.ended is None
+    return moment.engine.activity if working and moment.engine else ""
 
 
 def race_of(moment: Moment, samples: Sequence[LiveSample]) -> Race | None:
@@ -133,7 +134,7 @@ def last_settled(moment: Moment) -> Settled | None:
         found = versus(tried) if tried else None
         if found is not None:
             words = ""
-            if found.n_pairs:
+            if found.n_pairs and moment.clock is Clock.MEASURED:
                 processes = f"{found.n_processes} process{'es' if found.n_processes > 1 else ''}"
                 words = f"{fmt.sure(found.confidence)} sure, {found.n_pairs} pairs in {processes}"
             return Settled(candidate, found.against, found.ratio, found.low, found.high, found.outcome.value, words)
