@@ -1,6 +1,7 @@
 """Grouped convolution, 3x3, stride 1, padding 1, no bias."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 

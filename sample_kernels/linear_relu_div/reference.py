@@ -1,6 +1,7 @@
 """max(x @ weight^T + bias, 0) / divisor."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 DIVISOR = 2.0

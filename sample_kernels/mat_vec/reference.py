@@ -1,6 +1,7 @@
 """Matrix-vector product: out[i] = sum over j of matrix[i, j] * vector[j]."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 

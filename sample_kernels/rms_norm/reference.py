@@ -1,6 +1,7 @@
 """RMS normalisation over dimension 1: x / sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019, without a gain)."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 EPS = 1e-5

@@ -1,6 +1,7 @@
 """Attention: softmax(q k^T / sqrt(head_dim)) v, without a mask (Vaswani et al. 2017, equation 1)."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 

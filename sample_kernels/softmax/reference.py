@@ -1,6 +1,7 @@
 """Softmax over each row: exp(x - max(x)) / sum(exp(x - max(x)))."""
 
 import torch
+
 from sample_kernels.distributions import draw
 
 
