@@ -29,12 +29,10 @@ def next_action(
     if spent is not None:
         return Finish(EndReason.BUDGET, spent)
     if in_reserve(state, wall_s, gpu_s, policy):
-        best = best_unconfirmed(state)
-        return (
-            Evaluate(best.candidate.id, CONFIRM)
-            if best
-            else Finish(EndReason.BUDGET, "the rest is too little for another candidate")
-        )
+        if best := best_unconfirmed(state):
+            return Evaluate(best.candidate.id, CONFIRM)
+        if not _enough_left(state, wall_s, gpu_s):
+            return Finish(EndReason.BUDGET, "the rest is too little for another candidate")
     return _search(state, policy)
 
 
@@ -119,6 +117,15 @@ def in_reserve(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> 
         if wall_s >= budget.wall_s - reserve_s:
             return True
     return budget.gpu_s is not None and gpu_s >= budget.gpu_s * (1 - policy.confirm_reserve)
+
+
+def _enough_left(state: RunState, wall_s: float, gpu_s: float) -> bool:
+    """Whether one more candidate could be measured and, should it lead, confirmed."""
+    budget = state.budget
+    below = [t.results[MEASURE].outcome.wall_s for t in state.tried.values() if MEASURE in t.results]
+    need_s = _confirm_cost_s(state) + max(below, default=0.0)
+    wall = budget.wall_s is None or budget.wall_s - wall_s > need_s
+    return wall and (budget.gpu_s is None or budget.gpu_s - gpu_s > need_s)
 
 
 def _confirm_cost_s(state: RunState) -> float:

@@ -1,15 +1,15 @@
 """What to do next: order of rungs, budgets, reserve, proposals."""
 
+import copy
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
 from kbtui.domain.rung import CONFIRM
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
-from kbtui.scheduler.queue import next_action
+from kbtui.scheduler.queue import best_unconfirmed, next_action
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
 
@@ -55,15 +55,27 @@ def test_nothing_is_evaluated_once_the_wall_budget_is_spent(state: RunState, wal
 
 
 @given(st.sampled_from(STATES[2:]), st.floats(89, 99.9))
-def test_the_reserve_is_kept_for_confirming(state: RunState, wall_s: float) -> None:
+def test_in_the_reserve_whoever_may_be_best_is_confirmed_before_anything_else(state: RunState, wall_s: float) -> None:
+    hopeful = best_unconfirmed(state)
     action = action_of(replace(state, budget=Budget(wall_s=100.0)), wall_s)
-    match action:
-        case Evaluate(_, rung):
-            assert rung == CONFIRM
-        case Finish():
-            pass
-        case _:
-            pytest.fail(f"in the reserve, but {action}")
+    if hopeful is not None:
+        assert action == Evaluate(hopeful.candidate.id, CONFIRM)
+
+
+def costly(state: RunState, confirm_s: float) -> RunState:
+    """The same state, had its confirmation taken so long."""
+    state = copy.deepcopy(state)
+    for tried in state.tried.values():
+        if CONFIRM in tried.results:
+            result = tried.results[CONFIRM]
+            tried.results[CONFIRM] = replace(result, outcome=replace(result.outcome, wall_s=confirm_s))
+    return state
+
+
+@given(st.sampled_from([s for s in STATES if s.champion and best_unconfirmed(s) is None]), st.floats(89, 99.9))
+def test_a_run_ends_when_what_is_left_could_not_confirm_anyone(state: RunState, wall_s: float) -> None:
+    state = replace(costly(state, confirm_s=12.0), budget=Budget(wall_s=100.0))
+    assert isinstance(action_of(state, wall_s), Finish)
 
 
 def test_the_first_kernel_comes_first() -> None:

@@ -236,9 +236,10 @@ class Evaluation:
     def _diagnosed(
         self, measurement: Measurement, resources: tuple[KernelResources, ...]
     ) -> tuple[Profile | None, Diagnosis | None]:
-        """Of the shape with the most time above the problem's own bound: there is most to gain."""
+        """Of the shape furthest above the problem's bound and a launch, which no kernel goes without."""
         times = {t.shape: t.device_us for t in measurement.timings}
-        shape = max(self.shapes, key=lambda s: times[s.name] / max(self._bound_us(s), 1e-3))
+        launch_us = self.opened.chip.launch_us
+        shape = max(self.shapes, key=lambda s: times[s.name] / (self._bound_us(s) + launch_us))
         mine = tuple(r for r in resources if r.shape == shape.name)
         if not mine:
             return None, None
@@ -253,7 +254,7 @@ class Evaluation:
         )
 
     def _profiled(self, shape: Shape, time_us: float, resources: tuple[KernelResources, ...]) -> Profile:
-        """ncu in a process of its own, from a copy of the candidate's cache."""
+        """ncu in a process of its own."""
         cache = self.opened.compiler.cache_of(self.request.source)
         profiler = Profiler(self.opened.index, (self.opened.root / "scratch").resolve(), cache)
         kernels = tuple(dict.fromkeys(r.kernel for r in resources))
