@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,9 +123,17 @@ def switched_on(environ: "os._Environ[str] | dict[str, str]" = os.environ) -> bo
     return value == "on"
 
 
-def apply(policy: SandboxPolicy, scratch: Path) -> tuple[Protection, ...]:
-    """Confine this process. A layer the kernel lacks is reported as not enforced; nothing is raised."""
-    _scrub_environment(policy, scratch)
+def apply(policy: SandboxPolicy, scratch: Path, *, scrub: bool = True) -> tuple[Protection, ...]:
+    """Confine this process. A layer the kernel lacks is reported as not enforced; nothing is raised.
+
+    ``scrub``: leave only harmless variables; False where the process was started with ``clean_environment``.
+    """
+    if scrub:
+        clean = clean_environment(policy, scratch, os.environ)
+        os.environ.clear()
+        os.environ.update(clean)
+    with contextlib.suppress(OSError):
+        os.chdir(scratch)
     return (_apply_limits(policy), _apply_landlock(policy, scratch), _apply_seccomp(policy))
 
 
@@ -191,12 +200,10 @@ def _apply_seccomp(policy: SandboxPolicy) -> Protection:
     return Protection("seccomp", True, "no sockets, programs, tracing or signals to others beyond the policy")
 
 
-def _scrub_environment(policy: SandboxPolicy, scratch: Path) -> None:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    os.environ.clear()
-    os.environ.update(kept | {"HOME": str(scratch), "TMPDIR": str(scratch), "USER": "kbtui"} | dict(policy.env))
-    with contextlib.suppress(OSError):
-        os.chdir(scratch)
+def clean_environment(policy: SandboxPolicy, scratch: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """What a confined process sees of an environment: a short list of variables, its scratch as HOME and TMPDIR."""
+    kept = {name: environ[name] for name in _KEPT_VARIABLES if name in environ}
+    return kept | {"HOME": str(scratch), "TMPDIR": str(scratch), "USER": "kbtui"} | dict(policy.env)
 
 
 def _python_paths() -> tuple[Path, ...]:

@@ -21,6 +21,8 @@ from kbtui.domain.candidate import Attachment
 from kbtui.domain.codec import to_plain
 from kbtui.domain.problem import Problem, Shape
 from kbtui.domain.profile import Profile
+from kbtui.evaluation.devices.triton_cache import copy_cache
+from kbtui.evaluation.process.sandbox import SandboxPolicy, clean_environment
 from kbtui.evaluation.profiling import metrics, permission
 from kbtui.evaluation.profiling.integrity import notes_on
 from kbtui.evaluation.profiling.ncu_csv import parse_raw_page, profile_of
@@ -110,6 +112,10 @@ class Profiler:
         measured_us: float | None,
     ) -> tuple[Profile, tuple[Attachment, ...]]:
         job, report = folder / "job.json", folder / "report.ncu-rep"
+        # A copy: what runs under ncu writes to it, and nobody else may read what a candidate wrote.
+        (folder / "triton").mkdir()
+        if self._cache is not None:
+            copy_cache(self._cache, folder / "triton")
         job.write_text(json.dumps(self._job(folder, problem, source, shape, seed)))
         ran = self._collect(report, job, folder)
         if not report.exists():
@@ -149,7 +155,7 @@ class Profiler:
     def _job(self, folder: Path, problem: Problem, source: str, shape: Shape, seed: int) -> dict[str, object]:
         return {
             "problem": to_plain(problem), "source": source, "shape": to_plain(shape), "seed": seed, "gpu": self._gpu,
-            "cache": str(self._cache or folder / "triton"), "scratch": str(folder), "confine": self._confine,
+            "cache": str(folder / "triton"), "scratch": str(folder), "confine": self._confine,
         }  # fmt: skip
 
     def _why_failed(self, ran: NcuRun) -> str:
@@ -176,7 +182,7 @@ class Profiler:
 
 def run_bounded(command: Sequence[str], timeout_s: float, cwd: Path) -> NcuRun:
     """Run a command in a session of its own and kill all of it at the end of its time."""
-    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(cwd), "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = clean_environment(SandboxPolicy(), cwd, os.environ) | {"LC_ALL": "C", "PYTHONPATH": _python_path()}
     environment.pop("TRITON_INTERPRET", None)
     with subprocess.Popen(
         [sys.executable, "-S", "-E", "-c", _BOOT, *command],
@@ -195,6 +201,11 @@ def run_bounded(command: Sequence[str], timeout_s: float, cwd: Path) -> NcuRun:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+
+
+def _python_path() -> str:
+    """This package's parent first: the program under ncu is the one that this engine knows."""
+    return os.pathsep.join(filter(None, (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH"))))
 
 
 def _missing_metrics(output: str) -> set[str]:

@@ -57,7 +57,8 @@ def _confine(job: dict[str, Any]) -> None:
     preload.load()
     # ncu's library in this process talks to ncu through files in the temporary directories.
     policy = sandbox.cuda_policy(write=(cache, Path("/tmp")), read=_ncu_places())
-    sandbox.apply(replace(policy, exec=assembler_programs(), env=(("TRITON_CACHE_DIR", str(cache)),)), scratch)
+    # That library reads its variables when the range opens: the environment was cleaned before ncu started instead.
+    sandbox.apply(replace(policy, exec=assembler_programs()), scratch, scrub=False)
 
 
 def _ncu_places() -> tuple[Path, ...]:
