@@ -160,7 +160,8 @@ class Viewer(App[ViewerExit]):
                 self.tick()
 
     def _stack(self, kind: type[S]) -> list[S]:
-        return [s for s in self.screen_stack if isinstance(s, kind)]
+        """Screens of a kind that have their widgets: not those that are being built or taken down."""
+        return [s for s in self.screen_stack if isinstance(s, kind) and s.query("#status")]
 
     def _redraw(self, beat: bool = False) -> None:
         for dashboard in self._stack(Dashboard):
@@ -183,9 +184,9 @@ class Viewer(App[ViewerExit]):
             self._show_said()
 
     def _show_said(self) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, (Dashboard, Runs, Detail)):
-                screen.show_status()
+        screens: list[Dashboard | Runs | Detail] = [*self._stack(Dashboard), *self._stack(Runs), *self._stack(Detail)]
+        for screen in screens:
+            screen.show_status()
 
     def open_run(self, run: str) -> None:
         self.moment = Moment(run)

@@ -510,6 +510,28 @@ async def test_nothing_is_repainted_when_nothing_has_changed(
         assert painted == []
 
 
+async def test_news_that_arrive_while_a_screen_is_taken_down_are_ignored(make_viewer: MakeViewer) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await viewer.screen.query("*").remove()
+        viewer.tick()
+        await settle(pilot)
+        viewer.say("still here")
+        await settle(pilot)
+        assert viewer.is_running
+
+
+async def test_the_head_of_the_history_stands_over_its_columns(make_viewer: MakeViewer) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "5")
+        head, first = text_of(viewer, "#history-head"), text_of(viewer, "#history-list").splitlines()[0]
+        assert head.index("operator") == first.index("several_rows")
+        assert head.index("state") == first.index("running")
+
+
 def test_no_default_key_is_one_a_multiplexer_takes() -> None:
     taken = {f"ctrl+{letter}" for letter in "abjosqz"}
     assert not taken & {k for key in KEYS for k in key.key.split(",")}

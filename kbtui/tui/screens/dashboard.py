@@ -34,6 +34,8 @@ from kbtui.tui.widgets.titles import set_titles
 
 PANES = ("rungs", "live", "bottleneck", "diff", "history", "log")
 _NARROW_BELOW = (116, 28)
+#: Cells a list of candidates keeps for its cursor and its scrollbar.
+_ROW_MARGIN = 3
 
 
 class Dashboard(Screen[None]):
@@ -81,7 +83,7 @@ class Dashboard(Screen[None]):
     def show(self, beat: bool = False) -> None:
         """Draw the moment: everything, or after a heartbeat only what moves with time."""
         moment = viewer(self).moment
-        if moment is None or not self.is_mounted:
+        if moment is None or not self.query("#status"):
             return
         frozen = viewer(self).frozen
         self.query_one("#header", Lines).show(
@@ -142,7 +144,7 @@ class Dashboard(Screen[None]):
         if moment is None:
             return
         rows = self.query_one("#history-list", LineList)
-        self.query_one("#history-head", Lines).show(lambda w, _h: [head_line(w)])
+        self.query_one("#history-head", Lines).show(lambda w, _h: [head_line(w - _ROW_MARGIN)])
         keys = history_keys(moment, self.filter_text, self.order)
         rows.set_rows(keys, lambda i, w: history_line(moment, keys[i], w, self.g))
         count = f"/{self.filter_text}: {len(keys)}" if self.filter_text else f"{len(keys)} candidates"
