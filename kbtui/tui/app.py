@@ -27,6 +27,7 @@ from kbtui.tui.screens.dashboard import Dashboard
 from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.runs import Runs
 from kbtui.tui.source import RunSource
+from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
 
 S = TypeVar("S", Dashboard, Detail, Runs)
@@ -89,7 +90,7 @@ class Viewer(App[ViewerExit]):
         self.feed = Feed(source, executor or ThreadPoolExecutor(1, "kbtui-feed"), self._tell)
         self.moment: Moment | None = Moment(run) if run else None
         self.frozen = False
-        self.said = ""
+        self.said = Told()
         self._said_timer = 0
         self._editor = editor
         self.register_theme(DARK)
@@ -170,9 +171,9 @@ class Viewer(App[ViewerExit]):
             for detail in self._stack(Detail):
                 detail.show()
 
-    def say(self, words: str) -> None:
+    def say(self, told: str | Told) -> None:
         """Answer a key on the status line, for a few seconds."""
-        self.said = words
+        self.said = told if isinstance(told, Told) else Told(told)
         self._said_timer += 1
         mine = self._said_timer
         self.set_timer(_SAID_FOR_S, lambda: self._unsay(mine))
@@ -180,7 +181,7 @@ class Viewer(App[ViewerExit]):
 
     def _unsay(self, number: int) -> None:
         if number == self._said_timer:
-            self.said = ""
+            self.said = Told()
             self._show_said()
 
     def _show_said(self) -> None:

@@ -1,6 +1,7 @@
 """Styled lines as plain values: a line is parts of text, each with the role it plays. No Textual here."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from rich.cells import cell_len, set_cell_size
@@ -64,6 +65,33 @@ def fit(text: str, width: int, ellipsis: str = "…") -> str:
     if cell_len(text) > width:
         text = set_cell_size(text, max(width - cell_len(ellipsis), 0)) + ellipsis
     return set_cell_size(text, max(width, 0))
+
+
+def fit_end(text: str, width: int, ellipsis: str = "…") -> str:
+    """Text cut from the left to at most ``width`` cells: of a path, the end says most."""
+    if cell_len(text) <= width:
+        return text
+    kept, room = "", width - cell_len(ellipsis)
+    for character in reversed(text):
+        if cell_len(character) + cell_len(kept) > room:
+            break
+        kept = character + kept
+    return set_cell_size(ellipsis, min(cell_len(ellipsis), max(width, 0))) + kept
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the viewer answers to a key; ``path`` is the file it is about, if any, and is said first."""
+
+    words: str = ""
+    path: str = ""
+
+
+def told_line(told: Told, width: int, ellipsis: str = "…") -> Line:
+    """The answer in ``width`` cells: a path whole where it fits, else its end; the words in what is left."""
+    path = f" {fit_end(told.path, width - 1, ellipsis)}" if told.path else ""
+    words = clip(line((f" {told.words}", Role.STRONG)), max(width - cell_len(path), 0), ellipsis)
+    return line((path, Role.STRONG), *words) if path else words
 
 
 def spread(left: Line, right: Line, width: int, ellipsis: str = "…") -> Line:

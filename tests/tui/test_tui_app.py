@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_source import FakeRun, FakeSource
+from fake_source import FakeRun, FakeSource, InlineExecutor
 from recorded_run import RUN, plans, recorded
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input
 
 from kbtui.domain.event import CommandKind, EndReason
-from kbtui.tui.app import Viewer
+from kbtui.tui.app import Viewer, ViewerOptions
 from kbtui.tui.keys import KEYS
 from kbtui.tui.leaving import ViewerExit
 from kbtui.tui.screens.ask import AskLine, Confirm
@@ -406,6 +406,17 @@ async def test_y_writes_a_file_and_says_where(make_viewer: MakeViewer, tmp_path:
         assert "ROWS" in (tmp_path / "c0040.py").read_text()
         assert "ROWS" in viewer.clipboard
         assert "c0040.py" in text_of(viewer, "#status")
+
+
+async def test_where_y_wrote_is_said_to_the_end_of_a_path_longer_than_the_screen(
+    source: FakeSource, tmp_path: Path
+) -> None:
+    folder = tmp_path / "deep" / ("folder" * 20)
+    viewer = Viewer(source, RUN, ViewerOptions(refresh_hz=0.01, copy_folder=folder), executor=InlineExecutor())
+    async with viewer.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "y")
+        assert text_of(viewer, "#status").rstrip().endswith("folder/c0040.py")
 
 
 async def test_help_is_about_the_focused_pane(make_viewer: MakeViewer) -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kbtui.tui import fmt
 from kbtui.tui.draw import bar, gauge, sparkline, step_curve
 from kbtui.tui.glyphs import ASCII, UNICODE
-from kbtui.tui.text import Role, clip, line, plain, spread, width_of, wrap
+from kbtui.tui.text import Role, Told, clip, fit_end, line, plain, spread, told_line, width_of, wrap
 
 
 @given(st.floats(-1, 2), st.integers(1, 40), st.sampled_from([UNICODE, ASCII]))
@@ -87,3 +87,20 @@ def test_wrapping_loses_no_word(text: str, width: int) -> None:
     rows = wrap(text, width)
     assert "".join("".join(plain(r) for r in rows).split()) == "".join(text.split())
     assert all(width_of(r) <= width for r in rows)
+
+
+@given(st.text(max_size=60), st.integers(0, 40))
+def test_a_text_cut_from_the_left_keeps_its_end_and_fits(text: str, width: int) -> None:
+    cut = fit_end(text, width)
+    assert width_of(line(cut)) <= max(width, 0) or cut == text
+    assert text.endswith(cut.removeprefix("…"))
+
+
+@given(st.text("abc/", min_size=1, max_size=60), st.text("xyz ", max_size=60), st.integers(3, 90))
+def test_an_answer_says_its_path_first_and_whole_where_it_fits(path: str, words: str, width: int) -> None:
+    said = plain(told_line(Told(words, path), width))
+    assert width_of(line(said)) <= width
+    if len(path) < width:
+        assert said.startswith(f" {path}")
+    else:
+        assert path.endswith(said.split("…")[1])

@@ -164,9 +164,7 @@ class Dashboard(Screen[None]):
 
     def show_status(self) -> None:
         app = viewer(self)
-        self.query_one("#status", Lines).show(
-            lambda w, _h: [status_line(app.moment, app.said, self.filter_text, w, self.g)]
-        )
+        self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, w, self.g)])
 
     def _title(self, text: str) -> str:
         return to_ascii(text) if self.g.ascii_only else text

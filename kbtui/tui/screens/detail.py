@@ -82,7 +82,7 @@ class Detail(Screen[None]):
 
     def show_status(self) -> None:
         app = viewer(self)
-        self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, "", w, self.g)])
+        self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, w, self.g)])
 
     def refs_arrived(self, candidate: str, refs: tuple[ArtifactRef, ...]) -> None:
         """Prompt, reply and the like can be read too."""

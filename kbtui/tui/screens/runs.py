@@ -13,7 +13,7 @@ from kbtui.tui.keys import bindings
 from kbtui.tui.screens.help import Help
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.source import EngineStatus, RunRow
-from kbtui.tui.text import Role, line
+from kbtui.tui.text import Role, line, told_line
 from kbtui.tui.view.runs import no_runs, run_line, runs_head
 from kbtui.tui.widgets.key_bar import KeyBar
 from kbtui.tui.widgets.line_list import LineList
@@ -57,7 +57,7 @@ class Runs(Screen[None]):
 
     def show_status(self) -> None:
         said = viewer(self).said
-        self.query_one("#status", Lines).show(lambda _w, _h: [line((f" {said}", Role.STRONG))])
+        self.query_one("#status", Lines).show(lambda w, _h: [told_line(said, w, self.g.ellipsis)])
 
     @on(LineList.Chosen)
     def run_chosen(self) -> None:

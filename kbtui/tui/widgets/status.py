@@ -4,15 +4,17 @@ from collections.abc import Sequence
 
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
-from kbtui.tui.text import Line, Role, line, spread
+from kbtui.tui.text import Line, Role, Told, line, spread, told_line
 from kbtui.tui.view.log import command_words, said, sign_of
 
 
-def status_line(moment: Moment | None, told: str, query: str, width: int, g: Glyphs) -> Line:
-    """``told``: the viewer's answer to the last key."""
+def status_line(moment: Moment | None, told: Told, width: int, g: Glyphs) -> Line:
+    """``told``: the viewer's answer to the last key; a path in it is worth more than what waits beside it."""
     right = pending_words(moment, g) if moment is not None else ()
-    if told:
-        return spread(line((f" {told}", Role.STRONG)), right, width, g.ellipsis)
+    if told.path:
+        return told_line(told, width, g.ellipsis)
+    if told.words:
+        return spread(told_line(told, width, g.ellipsis), right, width, g.ellipsis)
     if moment is None or not moment.journal:
         return spread((), right, width, g.ellipsis)
     last = next((e for e in reversed(moment.journal) if sign_of(e, g)[0]), moment.journal[-1])
