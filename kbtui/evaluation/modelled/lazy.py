@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from kbtui.evaluation.dispatch import PlainDispatch
 from kbtui.evaluation.modelled.trace import TorchOp
 
 #: Tensors up to this size are real: masks, offsets, small tables whose values may steer a kernel.
@@ -32,7 +32,7 @@ def lazy_tensor(size: tuple[int, ...], stride: tuple[int, ...], dtype: torch.dty
     return torch.frombuffer(pages, dtype=dtype).as_strided(size, stride)
 
 
-class LazyTensors(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class LazyTensors(PlainDispatch):
     """Operations whose tensors are all small run; others give an untouched tensor of the right shape.
 
     ``ops`` lists the computing ones in order, with the bytes they would move.

@@ -13,7 +13,7 @@ from kbtui.evaluation.process.failures import WorkerFailure
 from kbtui.evaluation.process.worker import Worker
 
 #: Spares are filled up again when this part of them, or fewer, is left.
-LOW_WATER = 4
+LOW_WATER = 2
 
 
 class Spares:

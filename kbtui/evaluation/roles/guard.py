@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
+from kbtui.evaluation.dispatch import PlainDispatch
 from kbtui.evaluation.roles.poison import poison
 
 UNINITIALISED = frozenset(
@@ -26,7 +27,7 @@ MOVES = frozenset(
 )  # fmt: skip
 
 
-class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Watch(PlainDispatch):
     """Collects the names of operations that compute outside ``allowed`` (names as ``mm`` or ``aten.mm``)."""
 
     def __init__(self, device: str, allowed: Iterable[str] = (), poison_empties: bool = True) -> None:
@@ -35,11 +36,6 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.allowed = frozenset(name.removeprefix("torch.").removeprefix("aten.") for name in allowed)
         self.poison_empties = poison_empties
         self.forbidden: list[str] = []
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: torch would import its compiler to say so, which takes seconds in every child."""
-        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name.split("::")[-1]
