@@ -14,5 +14,6 @@ WATCHED_CALL = (
 @pytest.mark.parametrize("work", [WARM_TRACER, WATCHED_CALL], ids=["tracer", "gate"])
 def test_a_dispatch_mode_does_not_bring_the_compiler(work: str) -> None:
     program = f"{work}\nimport sys; sys.exit('torch._dynamo' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], env={"TRITON_INTERPRET": "1"}, capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env={"TRITON_INTERPRET": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
