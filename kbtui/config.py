@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     """Folder of runs; ./.kbtui where nothing is set."""
 
     device: str = "auto"
-    """auto, cuda:N, or model:a100, model:h100, model:h200 where there is no GPU."""
+    """auto, cuda:N, model:a100, model:h100, model:h200 where there is no GPU, or replay:POOL for a recorded search."""
 
     budget: str = "10m"
     """Wall time a run may spend, as 90s, 10m or 1h30m."""
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     @classmethod
     def _device(cls, device: str) -> str:
         if not _DEVICE.fullmatch(device):
-            raise ValueError("use auto, cuda:N, model:a100, model:h100 or model:h200")
+            raise ValueError("use auto, cuda:N, model:a100, model:h100, model:h200 or replay:POOL")
         return "cuda:0" if device == "cuda" else device
 
     @field_validator("budget")

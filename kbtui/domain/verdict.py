@@ -61,6 +61,7 @@ class Reason(StrEnum):
     DEVICE_LOST = "device_lost"
     INTERPRETER_UNSUPPORTED = "interpreter_unsupported"
     REFERENCE_FAILED = "reference_failed"
+    NOT_RECORDED = "not_recorded"
 
 
 @dataclass(frozen=True, slots=True)

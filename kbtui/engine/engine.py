@@ -108,6 +108,7 @@ class Engine:
     def _open(self, pulse: Pulse) -> None:
         pulse.show(Activity("opening the problem on the device"))
         report = self._device.open(self._problem)
+        self._meter.settle(counts=self.state.opened is None)
         if self.state.opened is None:
             self._meter.add_gpu(report.gpu_s)
             self._record(ProblemOpened(report))
@@ -148,6 +149,7 @@ class Engine:
         request = evaluation_request(self.state, action, self._source)
         start_s = self._meter.wall_s
         evaluated = self._device.evaluate(request, pulse.sample)
+        self._meter.settle()
         outcome = replace(evaluated.outcome, wall_s=self._meter.wall_s - start_s)
         self._meter.add_gpu(outcome.gpu_s)
         judgement = judge(self.state, action.candidate, action.rung, outcome, self._policy)
@@ -176,6 +178,7 @@ class Engine:
         for proposal in proposals:
             if source_sha(proposal.source) not in self.state.seen.keys() | self.state.open_batch.keys():
                 self._admit(proposal, action.parent)
+        self._meter.settle()
         wall_s = self._meter.wall_s - start_s
         fresh = len(self.state.open_batch)
         repeated = max(len(proposals) - fresh, 0)

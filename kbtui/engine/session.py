@@ -11,19 +11,18 @@ from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import Hint
 from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.engine.engine import Engine, HintChooser, Narrator
-from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Device, Ledger
+from kbtui.engine.replaying import generators_on, meter_on, problem_on, spent_of
 from kbtui.engine.requests import diagnosis_of
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.evaluation.devices import open_device
-from kbtui.generation import make_generators
+from kbtui.evaluation.devices import REPLAY, open_device
 from kbtui.kernel_file import read_kernel
 from kbtui.problems import load_problem
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.state import RunState, Tried, problem_sha
 from store.lock import EngineLock
-from store.record import create_run, open_run
+from store.record import Checkpoint, create_run, no_checkpoint, open_run
 from store.workspace import Workspace, create_workspace, open_workspace
 
 HINTS_A_QUESTION = 4
@@ -37,30 +36,37 @@ class Session:
 
 
 @contextmanager
-def open_session(spec: RunSpec, narrate: Narrator) -> Iterator[Session]:
-    """The run named or described by ``spec``, locked and ready to go. Raises KbtuiError in one line."""
+def open_session(spec: RunSpec, narrate: Narrator, checkpoint: Checkpoint = no_checkpoint) -> Iterator[Session]:
+    """The run named or described by ``spec``, locked and ready to go. Raises KbtuiError in one line.
+
+    ``checkpoint`` is told each step of recording an event, so that a test can stop the process there.
+    """
     root = Path(spec.workspace)
     workspace = open_workspace(root) if spec.run else create_workspace(root, Path(spec.repo) if spec.repo else None)
     with EngineLock(workspace.lock).acquire(spec.run or "") as lock:
-        opened = _resume(spec, workspace) if spec.run else _start(spec, workspace)
+        begin = _resume if spec.run else _start
+        opened = begin(spec, workspace, checkpoint)
         with opened as (problem, ledger, device):
             lock.name_run(ledger.run)
-            hints = load_hints()
             started = _started(ledger)
-            generators = make_generators(started.generators, started.model, spec.ollama_host, hints)
-            meter = Meter(ledger.spent())
+            generators = generators_on(device, started, spec.ollama_host)
+            meter = meter_on(device, spent_of(ledger, started))
             yield Session(
-                Engine(problem, ledger, device, generators, hint_chooser(problem, hints), meter, narrate),
+                Engine(problem, ledger, device, generators, hint_chooser(problem, load_hints()), meter, narrate),
                 ledger,
                 device,
             )
 
 
 def run_session(
-    spec: RunSpec, ready: Callable[[str], None], narrate: Narrator, hook: Callable[[Engine], None]
+    spec: RunSpec,
+    ready: Callable[[str], None],
+    narrate: Narrator,
+    hook: Callable[[Engine], None],
+    checkpoint: Checkpoint = no_checkpoint,
 ) -> RunState:
     """Run to the end and return the final state. ``ready`` is told the run's name; ``hook`` gets the engine once."""
-    with open_session(spec, narrate) as session:
+    with open_session(spec, narrate, checkpoint) as session:
         ready(session.ledger.run)
         hook(session.engine)
         try:
@@ -72,14 +78,15 @@ def run_session(
 
 
 @contextmanager
-def _start(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledger, Device]]:
+def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iterator[tuple[Problem, Ledger, Device]]:
     problem = load_problem(spec.problem)
     if spec.kernel:
         problem = replace(problem, kernel_source=read_kernel(Path(spec.kernel)))
-    if "llm" in spec.generators and not spec.model:
+    if "llm" in spec.generators and not spec.model and not spec.device.startswith(REPLAY):
         raise UsageError("the llm generator needs a model", "name one that Ollama has: --model NAME")
     device = open_device(spec.device, workspace.root)
     try:
+        problem = problem_on(device, problem)
         started = RunStarted(
             run="",
             problem=problem.spec.name,
@@ -94,7 +101,7 @@ def _start(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledge
             ladder=DEFAULT_LADDER,
             kernel_path=spec.kernel,
         )
-        ledger = create_run(workspace, started)
+        ledger = create_run(workspace, started, checkpoint=checkpoint)
         try:
             yield problem, ledger, device
         finally:
@@ -104,21 +111,21 @@ def _start(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledge
 
 
 @contextmanager
-def _resume(spec: RunSpec, workspace: Workspace) -> Iterator[tuple[Problem, Ledger, Device]]:
+def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iterator[tuple[Problem, Ledger, Device]]:
     assert spec.run is not None
-    ledger = open_run(workspace, spec.run)
+    ledger = open_run(workspace, spec.run, checkpoint=checkpoint)
     try:
         started = _started(ledger)
-        problem = _same_problem(started)
-        budget = resumed_budget(_fold(ledger), spec, ledger.spent())
+        spent = spent_of(ledger, started)
+        budget = resumed_budget(_fold(ledger), spec, spent)
         device = open_device(started.device.key, workspace.root)
         try:
+            problem = _same_problem(started, device)
             if device.spec.name != started.device.name:
                 raise UsageError(
                     f"run {spec.run} was measured on {started.device.name}, this is {device.spec.name}",
                     "start a new run here: times of two chips cannot be compared",
                 )
-            spent = ledger.spent()
             ledger.append(RunResumed(budget, "taken up again"), spent.wall_s, spent.gpu_s)
             yield problem, ledger, device
         finally:
@@ -144,8 +151,8 @@ def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
     return state.budget
 
 
-def _same_problem(started: RunStarted) -> Problem:
-    problem = load_problem(started.problem_path)
+def _same_problem(started: RunStarted, device: Device) -> Problem:
+    problem = problem_on(device, load_problem(started.problem_path))
     if started.kernel_path:
         problem = replace(problem, kernel_source=read_kernel(Path(started.kernel_path)))
     if problem_sha(problem) != started.problem_sha:

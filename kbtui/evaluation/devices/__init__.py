@@ -8,10 +8,11 @@ from kbtui.engine.ports import Device
 from kbtui.errors import UsageError
 
 DEFAULT_MODEL = "model:a100"
+REPLAY = "replay:"
 
 
 def open_device(key: str, workspace: Path) -> Device:
-    """``auto``, ``cuda:N`` or ``model:CHIP``; its ``spec`` is known at once, problems are opened on it later.
+    """``auto``, ``cuda:N``, ``model:CHIP`` or ``replay:POOL``: ``spec`` is known at once, a problem is opened later.
 
     ``auto`` is ``cuda:0`` where the NVIDIA driver sees a GPU, else ``model:a100``. Raises UsageError for another key,
     DeviceError where the device is not there.
@@ -26,7 +27,15 @@ def open_device(key: str, workspace: Path) -> Device:
         from kbtui.evaluation.devices.model import ModelDevice
 
         return ModelDevice(DATA_SHEETS[key.removeprefix("model:")], workspace)
-    raise UsageError(f"no device {key!r}", f"name one of auto, cuda:N, {', '.join(f'model:{c}' for c in DATA_SHEETS)}")
+    if key.startswith(REPLAY):
+        from kbtui.evaluation.devices.replay import ReplayDevice
+
+        return ReplayDevice(Path(key.removeprefix(REPLAY)))
+    raise UsageError(f"no device {key!r}", f"name one of {_known()}")
+
+
+def _known() -> str:
+    return ", ".join(("auto", "cuda:N", *(f"model:{chip}" for chip in DATA_SHEETS), "replay:POOL"))
 
 
 def resolve_auto() -> str:

@@ -1,0 +1,42 @@
+"""What a session does otherwise on a recorded pool: its problem, its generators, and time that is simulated."""
+
+from hints import load_hints
+from kbtui.domain.event import RunStarted, Spent
+from kbtui.domain.problem import Problem
+from kbtui.engine.meter import Meter
+from kbtui.engine.ports import Device, Generator, Ledger
+from kbtui.evaluation.devices import REPLAY
+from kbtui.evaluation.devices.replay import ReplayDevice
+from kbtui.generation import make_generators
+from kbtui.generation.replay import recorded_generators
+
+
+def problem_on(device: Device, problem: Problem) -> Problem:
+    """The pool's own copy of the problem on a replay, the problem itself elsewhere. Raises UsageError on another."""
+    return device.problem(problem) if isinstance(device, ReplayDevice) else problem
+
+
+def generators_on(device: Device, started: RunStarted, ollama_host: str | None) -> dict[str, Generator]:
+    """Recorded answers on a replay, else generators that think. Raises UsageError on a name that cannot be had."""
+    if isinstance(device, ReplayDevice):
+        return recorded_generators(started.generators, device.pool, device.time.owe)
+    return make_generators(started.generators, started.model, ollama_host, load_hints())
+
+
+def meter_on(device: Device, spent: Spent) -> Meter:
+    """The monotonic clock, or on a replay what the pool says that everything took."""
+    if isinstance(device, ReplayDevice):
+        return Meter(spent, device.time.now_s, device.time.settle)
+    return Meter(spent)
+
+
+def spent_of(ledger: Ledger, started: RunStarted) -> Spent:
+    """What a run has used.
+
+    On a replay only what is recorded counts: time that a killed engine had not recorded was never real, and a run
+    that is resumed ends as the undisturbed one does.
+    """
+    if not started.device.key.startswith(REPLAY):
+        return ledger.spent()
+    *_, last = ledger.events()
+    return Spent(last.wall_s, last.gpu_s)
