@@ -63,6 +63,7 @@ def run_session(
     ready: Callable[[str], None],
     narrate: Narrator,
     hook: Callable[[Engine], None],
+    *,
     checkpoint: Checkpoint = no_checkpoint,
 ) -> RunState:
     """Run to the end and return the final state. ``ready`` is told the run's name; ``hook`` gets the engine once."""
