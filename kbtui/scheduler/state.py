@@ -28,7 +28,10 @@ DIRECT = ("seed", "person")
 
 @dataclass(slots=True)
 class Tried:
-    """One candidate and what became of it. ``results`` are its completed rungs, by rung index."""
+    """One candidate and what became of it. ``results`` are its completed rungs, by rung index.
+
+    ``pinned`` and ``dropped``: a person put it first, or pruned it.
+    """
 
     candidate: Candidate
     commit: str
@@ -37,6 +40,7 @@ class Tried:
     results: dict[int, RungCompleted] = field(default_factory=dict)
     waiting_at: int | None = COMPILE
     pinned: bool = False
+    dropped: bool = False
 
     @property
     def last(self) -> RungCompleted | None:
@@ -55,12 +59,9 @@ class Tried:
 
 @dataclass(slots=True)
 class Yield:
-    """What a generator has brought: candidates admitted, promoted beyond the screen, made incumbent; wall time."""
+    """What a generator has brought: candidates, in how many seconds of asking."""
 
-    n_asked: int = 0
     n_admitted: int = 0
-    n_promoted: int = 0
-    n_incumbent: int = 0
     wall_s: float = 0.0
 
 
@@ -104,12 +105,11 @@ class RunState:
     seq: int = -1
     wall_s: float = 0.0
     gpu_s: float = 0.0
-    champions: list[tuple[float, float, str, float]] = field(default_factory=list)
-    best_curve: list[tuple[float, float, str, float]] = field(default_factory=list)
 
     def apply(self, envelope: Envelope) -> None:
         self.seq, self.wall_s, self.gpu_s = envelope.seq, envelope.wall_s, envelope.gpu_s
-        self.just_proposed = isinstance(envelope.event, ProposalsMade)
+        if not isinstance(envelope.event, RunResumed):  # a kill in between changes no decision
+            self.just_proposed = isinstance(envelope.event, ProposalsMade)
         match envelope.event:
             case RunStarted() as event:
                 self.started, self.budget = event, event.budget
@@ -155,7 +155,6 @@ class RunState:
             self._enter(tried)
         self.open_batch = {}
         got = self.yields.setdefault(event.generator, Yield())
-        got.n_asked += 1
         got.n_admitted += event.n_admitted
         got.wall_s += event.wall_s
         if event.exhausted:
@@ -168,19 +167,11 @@ class RunState:
         spend = self.spend.setdefault(event.rung, RungSpend())
         spend.wall_s += event.outcome.wall_s
         spend.gpu_s += event.outcome.gpu_s
-        got = self.yields.setdefault(tried.candidate.origin.generator, Yield())
-        if event.decision is Decision.PROMOTE and event.rung > COMPILE:
-            got.n_promoted += 1
         if event.new_incumbent:
             self.incumbents[event.rung] = event.candidate
             self.gained_seq[tried.candidate.structure] = self.seq
-            got.n_incumbent += 1
-            if event.score is not None:
-                self.best_curve.append((self.wall_s, self.gpu_s, event.candidate, event.score))
         if event.decision is Decision.CROWN:
             self.champion = event.candidate
-            if event.score is not None:
-                self.champions.append((self.wall_s, self.gpu_s, event.candidate, event.score))
 
     def _next_rung(self, tried: Tried, event: RungCompleted) -> int | None:
         if event.decision is not Decision.PROMOTE:
@@ -204,10 +195,10 @@ class RunState:
             case CommandKind.PIN if tried:
                 tried.pinned = not tried.pinned
             case CommandKind.PRUNE if tried:
-                tried.waiting_at = None
+                tried.waiting_at, tried.dropped = None, True
             case CommandKind.PROMOTE if tried and tried.last is not None:
                 tried.waiting_at = min(tried.last.rung + 1, len(self.started.ladder) - 1) if self.started else None
-                tried.pinned = True
+                tried.pinned, tried.dropped = True, False
             case _:
                 pass
 
