@@ -15,6 +15,8 @@ from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerDied, WorkerEr
 from kbtui.evaluation.process.seccomp import MACHINES, build_filter
 
 ROLE = "hostile_role"
+ROLES = Path(__file__).parent / "roles_under_test"
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
 
 
@@ -159,3 +161,57 @@ def test_every_jump_of_the_filter_stays_inside_it(
             assert place + 1 + max(if_true, if_false) < len(steps)
     assert steps[-1][0] == 0x06
     assert len(steps) < 4096
+
+
+@pytest.mark.parametrize("how", ["fcntl", "ioctl"])
+def test_no_signal_reaches_another_process_through_a_descriptors_owner(
+    worker: Worker, zygote: Zygote, how: str
+) -> None:
+    with zygote.spawn(ROLE, sandbox=None) as victim:
+        victim.await_start()
+        refused(worker, "signal_by_owner", pid=victim.pid, how=how)
+        assert victim.call("echo", timeout_s=5, text="alive").value == "alive"
+
+
+def test_no_limit_can_be_changed_for_root_could_raise_it(worker: Worker, free_worker: Worker) -> None:
+    assert free_worker.call("change_limit", timeout_s=5).value is None
+    with pytest.raises(WorkerError):
+        worker.call("change_limit", timeout_s=5)
+
+
+def test_what_the_process_was_started_with_is_gone_from_its_memory(worker: Worker, free_worker: Worker) -> None:
+    assert "s3cret" in free_worker.call("first_environment", timeout_s=5).value
+    assert "s3cret" not in worker.call("first_environment", timeout_s=5).value
+
+
+def test_threads_are_limited(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=confined) as worker, pytest.raises(WorkerDied, match="threads"):
+        worker.call("many_threads", timeout_s=20)
+
+
+def test_folders_nested_without_end_are_noticed_and_removed(zygote: Zygote, confined: SandboxPolicy) -> None:
+    with zygote.spawn(ROLE, sandbox=confined) as worker:
+        with pytest.raises(WorkerDied, match="of disk"):
+            worker.call("deep_folders", timeout_s=20, n=3000, nap_s=30)
+        home = worker.birth.home
+    assert not home.exists()
+
+
+def test_a_folder_it_may_write_counts_as_its_disk(zygote: Zygote, confined: SandboxPolicy, tmp_path: Path) -> None:
+    tight = replace(confined, scratch_bytes=5 << 20, write=(*confined.write, tmp_path))
+    (tmp_path / "filled").write_bytes(bytes(6 << 20))
+    with zygote.spawn(ROLE, sandbox=tight) as worker, pytest.raises(WorkerDied, match="of disk"):
+        worker.call("nap", timeout_s=20)
+
+
+def test_with_the_switch_off_it_still_has_its_scratch_and_variables(tmp_path: Path, confined: SandboxPolicy) -> None:
+    env = {"PYTHONPATH": f"{ROOT}:{ROLES}", "KBTUI_PRELOAD": "none", "KBTUI_SANDBOX": "off", "SECRET_TOKEN": "s3cret"}
+    with (
+        Zygote(tmp_path / "z.log", interpret=False, env=env) as unconfined,
+        unconfined.spawn(ROLE, sandbox=replace(confined, env=(("TRITON_CACHE_DIR", "/there"),))) as worker,
+    ):
+        environment = worker.call("environment", timeout_s=5).value
+        assert environment["HOME"] == str(worker.scratch)
+        assert environment["TRITON_CACHE_DIR"] == "/there"
+        assert "SECRET_TOKEN" not in environment
+        assert [p.enforced for p in worker.protections] == [False]

@@ -3,7 +3,14 @@
 import signal
 
 from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, rejected, unverified
-from kbtui.evaluation.process.failures import WorkerDied, WorkerError, WorkerFailure, WorkerTimeout
+from kbtui.evaluation.process.failures import (
+    WorkerDied,
+    WorkerError,
+    WorkerFailure,
+    WorkerNonsense,
+    WorkerNotStarted,
+    WorkerTimeout,
+)
 
 _BY_TYPE = {
     "OutOfMemoryError": Reason.OUT_OF_MEMORY,
@@ -26,6 +33,10 @@ _MAX_DETAIL = 300
 def verdict_of_failure(failure: WorkerFailure, stage: int, proof: Proof, where: str = "") -> Verdict:
     """The candidate's failure, or ours where the child broke for a reason that cannot be its doing."""
     match failure:
+        case WorkerNotStarted():
+            return unverified(Reason.HARNESS_FAILED, stage, proof, _line(str(failure), where))
+        case WorkerNonsense():
+            return rejected(Reason.SANDBOX_VIOLATION, stage, proof, _line(str(failure), where))
         case WorkerTimeout():
             return rejected(Reason.TIMED_OUT, stage, proof, _line(f"no answer in {failure.timeout_s:g} s", where))
         case WorkerDied():
@@ -34,6 +45,11 @@ def verdict_of_failure(failure: WorkerFailure, stage: int, proof: Proof, where: 
             return _raised(failure, stage, proof, where)
         case _:
             return unverified(Reason.HARNESS_FAILED, stage, proof, _line(str(failure), where))
+
+
+def printable(text: str) -> str:
+    """A candidate's words without control characters and lone surrogates: they reach a terminal, git and SQLite."""
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def device_is_suspect(failure: WorkerFailure) -> bool:
@@ -82,5 +98,5 @@ def _reason(failure: WorkerError) -> Reason:
 
 
 def _line(text: str, where: str) -> str:
-    first = next((line.strip() for line in text.strip().splitlines() if line.strip()), "")
+    first = next((line.strip() for line in printable(text).strip().splitlines() if line.strip()), "")
     return f"{where}: {first[:_MAX_DETAIL]}" if where else first[:_MAX_DETAIL]

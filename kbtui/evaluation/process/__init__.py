@@ -7,7 +7,14 @@ a JSON value or ``Attached``.
 
 from kbtui.evaluation.process.child import Attached
 from kbtui.evaluation.process.client import Zygote
-from kbtui.evaluation.process.failures import WorkerDied, WorkerError, WorkerFailure, WorkerTimeout
+from kbtui.evaluation.process.failures import (
+    WorkerDied,
+    WorkerError,
+    WorkerFailure,
+    WorkerNonsense,
+    WorkerNotStarted,
+    WorkerTimeout,
+)
 from kbtui.evaluation.process.sandbox import Protection, SandboxPolicy, cpu_policy, cuda_policy, probe, switched_on
 from kbtui.evaluation.process.worker import Reply, Worker
 
@@ -20,6 +27,8 @@ __all__ = [
     "WorkerDied",
     "WorkerError",
     "WorkerFailure",
+    "WorkerNonsense",
+    "WorkerNotStarted",
     "WorkerTimeout",
     "Zygote",
     "cpu_policy",

@@ -125,6 +125,7 @@ def _confine(birth: Birth) -> tuple[sandbox.Protection, ...]:
     if birth.policy is None:
         return ()
     if not sandbox.switched_on():
+        sandbox.settle(birth.policy, birth.scratch)
         return (sandbox.Protection("sandbox", False, f"{sandbox.SWITCH}=off"),)
     return sandbox.apply(birth.policy, birth.scratch)
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any, Self
 
 from kbtui.errors import EngineError
 from kbtui.evaluation.process import child
+from kbtui.evaluation.process.leftovers import remove_tree
 from kbtui.evaluation.process.sandbox import SandboxPolicy
 from kbtui.evaluation.process.spares import Spares
 from kbtui.evaluation.process.worker import EXIT_TIMEOUT_S, READY_TIMEOUT_S, Exit, Worker, tail_of
@@ -107,7 +107,7 @@ class Zygote:
         self._gone = True
         for pool in self._pools.values():
             pool.drop()
-        shutil.rmtree(self._homes, ignore_errors=True)
+        remove_tree(self._homes)
 
     def __enter__(self) -> Self:
         return self
@@ -193,7 +193,7 @@ def _sweep(folder: Path) -> None:
     for homes in folder.glob(f"{_HOMES}*"):
         owner = homes.name.removeprefix(_HOMES).partition("-")[0]
         if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(homes, ignore_errors=True)
+            remove_tree(homes)
 
 
 def _start(theirs: socket.socket, log_path: Path, interpret: bool, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -1,6 +1,7 @@
 """How a call into a child process fails. None of these is an error of kbtui's user; the gate makes verdicts of them."""
 
 import signal
+from typing import Any
 
 
 class WorkerFailure(Exception):  # noqa: N818 - a group of outcomes, not an error
@@ -30,6 +31,21 @@ class WorkerDied(WorkerFailure):
             except ValueError:
                 return f"was ended by signal {self.signal}"
         return f"exited with status {self.status}" if self.status is not None else "is gone"
+
+
+class WorkerNotStarted(WorkerFailure):
+    """The child did not come to life: nothing of what it was to run has run, so this is never a candidate's doing."""
+
+    def __init__(self, cause: WorkerFailure) -> None:
+        self.cause = cause
+        super().__init__(f"the child did not start: {cause}")
+
+
+class WorkerNonsense(WorkerFailure):
+    """The child answered something that its role never answers: whatever ran in it has forged the answer."""
+
+    def __init__(self, method: str, value: Any) -> None:
+        super().__init__(f"its answer to {method} was forged: {repr(value)[:80]}")
 
 
 class WorkerTimeout(WorkerFailure):

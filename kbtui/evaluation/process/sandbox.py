@@ -5,6 +5,7 @@ seconds, file size). ``KBTUI_SANDBOX=off`` in the engine's environment leaves th
 """
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import resource
@@ -71,6 +72,11 @@ class SandboxPolicy:
     n_processes: int | None = None
     env: tuple[tuple[str, str], ...] = field(default=())
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Directories beside its scratch that it may fill."""
+        return tuple(p for p in self.write if p.parts[:2] not in (("/", "dev"), ("/", "proc")))
+
 
 def cpu_policy(
     *,
@@ -129,12 +135,30 @@ def apply(policy: SandboxPolicy, scratch: Path, *, scrub: bool = True) -> tuple[
     ``scrub``: leave only harmless variables; False where the process was started with ``clean_environment``.
     """
     if scrub:
-        clean = clean_environment(policy, scratch, os.environ)
-        os.environ.clear()
-        os.environ.update(clean)
+        settle(policy, scratch)
     with contextlib.suppress(OSError):
         os.chdir(scratch)
     return (_apply_limits(policy), _apply_landlock(policy, scratch), _apply_seccomp(policy))
+
+
+def settle(policy: SandboxPolicy, scratch: Path) -> None:
+    """Only harmless variables, in memory too, and the scratch as working directory: also where nothing is confined."""
+    clean = clean_environment(policy, scratch, os.environ)
+    os.environ.clear()
+    os.environ.update(clean)
+    _wipe_first_environment()
+    with contextlib.suppress(OSError):
+        os.chdir(scratch)
+
+
+def _wipe_first_environment() -> None:
+    """What this process was started with stays readable in /proc/self/environ until its memory is overwritten."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()
+        # Fields 50 and 51 of proc_pid_stat(5); the list here starts with the third.
+        begin, end = int(fields[47]), int(fields[48])
+        if begin and end > begin:
+            ctypes.memset(begin, 0, end - begin)
 
 
 def probe(timeout_s: float = 10.0) -> tuple[Protection, ...]:

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 _LD_ABS, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NR_OFFSET, _ARCH_OFFSET, _ARG0_OFFSET = 0, 4, 16
+_NR_OFFSET, _ARCH_OFFSET, _ARG0_OFFSET, _ARG1_OFFSET, _ARG2_OFFSET = 0, 4, 16, 24, 32
 _CLONE_THREAD = 0x00010000
 _AF_UNIX = 1
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
 _PR_SET_PDEATHSIG, _PR_SET_MM, _PR_SET_PTRACER = 1, 35, 0x59616D61
+#: With these a process has the kernel send a signal, SIGKILL too, to whom it names (F_SETOWN, F_SETOWN_EX, FIOSETOWN,
+#: SIOCSPGRP).
+_F_SETOWN, _F_SETOWN_EX, _FIOSETOWN, _SIOCSPGRP = 8, 15, 0x8901, 0x8902
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ _X86_64 = {
     "personality": 135, "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "vhangup": 153,
     "pivot_root": 155, "prctl": 157, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164,
     "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
+    "fcntl": 72, "ioctl": 16, "setrlimit": 160,
     "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176, "quotactl": 179,
     "setxattr": 188, "lsetxattr": 189, "removexattr": 197, "lremovexattr": 198, "tkill": 200,
     "sched_setaffinity": 203, "clock_settime": 227, "tgkill": 234, "utimes": 235, "mq_open": 240, "kexec_load": 246,
@@ -52,6 +56,7 @@ _X86_64 = {
     "kexec_file_load": 320, "bpf": 321, "execveat": 322, "userfaultfd": 323,
 }  # fmt: skip
 _AARCH64 = {
+    "fcntl": 25, "ioctl": 29, "setrlimit": 164,
     "setxattr": 5, "lsetxattr": 6, "removexattr": 14, "lremovexattr": 15, "ioprio_set": 30, "mknodat": 33,
     "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "fchmodat": 53, "fchownat": 54, "vhangup": 58,
     "quotactl": 60, "utimensat": 88, "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104,
@@ -83,10 +88,11 @@ _ALWAYS_REFUSED = (
     "setxattr", "lsetxattr", "removexattr", "lremovexattr", "setxattrat", "removexattrat", "chown", "lchown",
     "fchownat", "utime", "utimes", "futimesat", "utimensat", "mknod", "mknodat", "setpriority", "sched_setparam",
     "sched_setscheduler", "sched_setattr", "ioprio_set", "migrate_pages", "move_pages", "setsid", "setpgid",
+    "setrlimit",
 )  # fmt: skip
 _REFUSED_WITHOUT_EXEC = ("execve", "execveat", "fork", "vfork", "chmod", "fchmodat", "fchmodat2")
 _ONLY_SELF = ("kill", "tgkill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
-_SELF_OR_ZERO = ("prlimit64", "sched_setaffinity")
+_SELF_OR_ZERO = ("sched_setaffinity",)
 
 
 def build_filter(machine: Machine, own_pid: int, *, may_exec: bool, unix_sockets: bool, memfd: bool) -> bytes:
@@ -107,6 +113,9 @@ def build_filter(machine: Machine, own_pid: int, *, may_exec: bool, unix_sockets
     rules["socketpair"] = _allow_values((_AF_UNIX,))
     rules |= {name: _allow_values((own_pid,)) for name in _ONLY_SELF}
     rules |= {name: _allow_values((0, own_pid)) for name in _SELF_OR_ZERO}
+    rules["prlimit64"] = _read_only_limits()
+    rules["fcntl"] = _refuse_values((_F_SETOWN, _F_SETOWN_EX), _ARG1_OFFSET)
+    rules["ioctl"] = _refuse_values((_FIOSETOWN, _SIOCSPGRP), _ARG1_OFFSET)
     rules["prctl"] = _refuse_values((_PR_SET_PDEATHSIG, _PR_SET_MM, _PR_SET_PTRACER))
     return b"".join(_prologue(machine) + _by_number(machine, rules) + [_ret(_ALLOW)])
 
@@ -143,8 +152,14 @@ def _allow_values(values: tuple[int, ...]) -> list[bytes]:
     return [_load(_ARG0_OFFSET), *_match(values, _ret(_ALLOW)), _ret(_ERRNO | errno.EPERM)]
 
 
-def _refuse_values(values: tuple[int, ...]) -> list[bytes]:
-    return [_load(_ARG0_OFFSET), *_match(values, _ret(_ERRNO | errno.EPERM)), _ret(_ALLOW)]
+def _read_only_limits() -> list[bytes]:
+    """prlimit64 with no new limit: root could raise what confines it. The pointer's two halves must be 0."""
+    refuse, halves = _ret(_ERRNO | errno.EPERM), (_ARG2_OFFSET, _ARG2_OFFSET + 4)
+    return [step for half in halves for step in (_load(half), _jump(_JEQ, 0, 1, 0), refuse)] + [_ret(_ALLOW)]
+
+
+def _refuse_values(values: tuple[int, ...], argument: int = _ARG0_OFFSET) -> list[bytes]:
+    return [_load(argument), *_match(values, _ret(_ERRNO | errno.EPERM)), _ret(_ALLOW)]
 
 
 def _match(values: tuple[int, ...], then: bytes) -> list[bytes]:

@@ -47,10 +47,13 @@ def send(sock: socket.socket, message: dict[str, Any], payload: bytes | None = N
         raise Closed from error
 
 
-def receive(sock: socket.socket, deadline: float | None = None) -> Frame:
-    """One frame. ``deadline`` is on time.monotonic. Raises Closed, Overdue, BadFrame."""
+def receive(sock: socket.socket, deadline: float | None = None, most_bytes: int = MAX_PAYLOAD_BYTES) -> Frame:
+    """One frame, with at most ``most_bytes`` attached. ``deadline`` is on time.monotonic.
+
+    Raises Closed, Overdue, BadFrame.
+    """
     n_json, n_payload = _HEADER.unpack(_exactly(sock, _HEADER.size, deadline))
-    if n_json > MAX_JSON_BYTES or n_payload > MAX_PAYLOAD_BYTES:
+    if n_json > MAX_JSON_BYTES or n_payload > most_bytes:
         raise BadFrame(f"a frame of {n_json} + {n_payload} bytes")
     text = _exactly(sock, n_json, deadline)
     payload = bytes(_exactly(sock, n_payload - 1, deadline)) if n_payload else None

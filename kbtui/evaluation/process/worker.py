@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import socket
 import threading
 import time
@@ -13,14 +12,27 @@ from pathlib import Path
 from typing import Any, Self
 
 from kbtui.evaluation.process import child, wire
-from kbtui.evaluation.process.failures import WorkerDied, WorkerError, WorkerTimeout
-from kbtui.evaluation.process.sandbox import Protection
+from kbtui.evaluation.process.failures import (
+    WorkerDied,
+    WorkerError,
+    WorkerFailure,
+    WorkerNotStarted,
+    WorkerTimeout,
+)
+from kbtui.evaluation.process.leftovers import exceeds, remove_tree
+from kbtui.evaluation.process.sandbox import Protection, SandboxPolicy
 
 READY_TIMEOUT_S = 120.0
 EXIT_TIMEOUT_S = 10.0
 _LOG_TAIL_BYTES = 4000
 _WATCH_S = 0.2
-_MAX_SCRATCH_FILES = 10_000
+_MAX_THREADS = 1024
+#: A child that closes its socket is given this long to end by itself, so that its exit status can be told.
+_GOODBYE_S = 0.5
+#: What a confined child may attach to an answer: memory of the engine's.
+_MAX_ATTACHED_BYTES = 64 << 20
+#: On a busy machine a deadline moves by the time the child waited for a core, up to this factor.
+_MAX_STRETCH = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +99,15 @@ class Worker:
         return Reply(frame.message.get("value"), frame.payload)
 
     def await_start(self, timeout_s: float = READY_TIMEOUT_S) -> None:
-        """Wait until the child is confined and its role imported (and warmed). Raises as ``call`` does."""
+        """Wait until the child is confined and its role imported (and warmed). Raises WorkerNotStarted."""
         if self._started:
             return
-        frame = self._receive("start", timeout_s)
-        if "failed" in frame.message:
-            raise _worker_error(frame.message["failed"])
+        try:
+            frame = self._receive("start", timeout_s)
+            if "failed" in frame.message:
+                raise _worker_error(frame.message["failed"])
+        except WorkerFailure as failure:
+            raise WorkerNotStarted(failure) from failure
         self.protections = tuple(Protection(**p) for p in frame.message["ready"])
         self._started = True
 
@@ -102,7 +117,7 @@ class Worker:
         self._signal_group(self)
         self._exit.event.wait(EXIT_TIMEOUT_S)
         self._sock.close()
-        shutil.rmtree(self.birth.home, ignore_errors=True)
+        remove_tree(self.birth.home)
 
     close = kill
 
@@ -138,16 +153,26 @@ class Worker:
 
     def _receive_watched(self, deadline: float) -> wire.Frame:
         policy = self.birth.policy
-        while policy and not wire.readable(self._sock, min(deadline, time.monotonic() + _WATCH_S)):
-            if _resident_bytes(self.pid) > policy.memory_bytes:
-                self._why_killed = f"over its {policy.memory_bytes >> 20} MiB of memory"
+        if policy is None:
+            return wire.receive(self._sock, deadline)
+        patience = _Patience(self.pid, deadline)
+        while not wire.readable(self._sock, min(patience.deadline(), time.monotonic() + _WATCH_S)):
+            self._why_killed = self._excess(policy)
+            if self._why_killed:
                 raise wire.Closed
-            if _exceeds(self.scratch, policy.scratch_bytes):
-                self._why_killed = f"over its {policy.scratch_bytes >> 20} MiB of disk"
-                raise wire.Closed
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= patience.deadline():
                 raise wire.Overdue
-        return wire.receive(self._sock, deadline)
+        return wire.receive(self._sock, patience.deadline(), _MAX_ATTACHED_BYTES)
+
+    def _excess(self, policy: SandboxPolicy) -> str:
+        """Which of its limits that the kernel does not keep the child is over, in words; empty where none."""
+        if _resident_bytes(self.pid) > policy.memory_bytes:
+            return f"over its {policy.memory_bytes >> 20} MiB of memory"
+        if _n_threads(self.pid) > _MAX_THREADS:
+            return f"over its {_MAX_THREADS} threads"
+        if exceeds((self.scratch, *policy.folders), policy.scratch_bytes):
+            return f"over its {policy.scratch_bytes >> 20} MiB of disk"
+        return ""
 
     def _broken(self, what: str) -> WorkerDied:
         self._why_killed = f"broke the protocol: {what}"
@@ -155,6 +180,8 @@ class Worker:
 
     def _death(self) -> WorkerDied:
         tail = self.log_tail()
+        if not self._why_killed and not self._exit.event.wait(_GOODBYE_S):
+            self._why_killed = "closed its connection"
         self.kill()
         code, why = self._exit.code, self._why_killed
         signal_number = -code if code is not None and code < 0 else None
@@ -185,17 +212,35 @@ def _resident_bytes(pid: int) -> int:
         return 0
 
 
-def _exceeds(folder: Path, limit_bytes: int) -> bool:
-    """Whether the files below take more than this, or are more than a kernel could need."""
-    used = count = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            count += 1
-            with contextlib.suppress(OSError):
-                used += os.lstat(os.path.join(where, name)).st_blocks * 512
-            if used > limit_bytes or count > _MAX_SCRATCH_FILES:
-                return True
-    return False
+def _n_threads(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[17])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+class _Patience:
+    """A deadline that counts only time in which the child could run: on a busy machine it waits for a core.
+
+    Read from /proc/PID/schedstat (documented in the kernel's scheduler/sched-stats.rst); where that cannot be read the
+    deadline stands.
+    """
+
+    def __init__(self, pid: int, deadline: float) -> None:
+        self._pid, self._deadline = pid, deadline
+        self._latest = time.monotonic() + _MAX_STRETCH * max(0.0, deadline - time.monotonic())
+        self._waited_s = _waited_s(pid)
+
+    def deadline(self) -> float:
+        return min(self._latest, self._deadline + max(0.0, _waited_s(self._pid) - self._waited_s))
+
+
+def _waited_s(pid: int) -> float:
+    """Seconds the process's first thread has been ready to run without running."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def tail_of(path: Path) -> str:

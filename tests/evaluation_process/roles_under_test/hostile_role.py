@@ -50,6 +50,14 @@ def make(fds):
         "forge": _forge,
         "start_sleeper": lambda: subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]).pid,
         "pid": os.getpid,
+        "deep_folders": _deep_folders,
+        "many_threads": _many_threads,
+        "signal_by_owner": _signal_by_owner,
+        "change_limit": _change_limit,
+        "first_environment": lambda: open("/proc/self/environ", "rb").read().decode(errors="replace"),
+        "attach": lambda n_bytes: _attach(n_bytes),
+        "hang_up": lambda: os.closerange(3, 100) or time.sleep(30),
+        "compute": _compute,
     }
 
 
@@ -68,6 +76,55 @@ def _fill_disk(file_bytes):
         with open(f"part{number}", "wb") as part:
             part.write(bytes(file_bytes))
     time.sleep(30)
+
+
+def _deep_folders(n, nap_s):
+    for _ in range(n):
+        os.mkdir("d")
+        os.chdir("d")
+    open("file", "w").close()
+    time.sleep(nap_s)
+
+
+def _many_threads():
+    threading.stack_size(1 << 16)
+    for _ in range(4000):
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    time.sleep(30)
+
+
+def _signal_by_owner(pid, how):
+    """Has the kernel send SIGKILL to a process when a socket becomes readable."""
+    import fcntl
+
+    mine, other = socket.socketpair()
+    fcntl.fcntl(mine, 10, signal.SIGKILL)
+    if how == "fcntl":
+        fcntl.fcntl(mine, fcntl.F_SETOWN, pid)
+    else:
+        fcntl.ioctl(mine, 0x8901, pid.to_bytes(4, sys.byteorder))
+    fcntl.fcntl(mine, fcntl.F_SETFL, os.O_ASYNC)
+    other.send(b"x")
+    time.sleep(0.2)
+
+
+def _change_limit():
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard - 1))
+
+
+def _attach(n_bytes):
+    from kbtui.evaluation.process import Attached
+
+    return Attached(0, bytes(n_bytes))
+
+
+def _compute(cpu_s):
+    end = time.thread_time() + cpu_s
+    while time.thread_time() < end:
+        pass
 
 
 def _spin():
