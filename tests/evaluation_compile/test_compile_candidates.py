@@ -280,3 +280,31 @@ def test_a_reference_that_raises_is_the_users_to_mend(torch_zygote: Zygote, soft
     broken = replace(softmax, reference_source="def make_inputs(shape, generator, device, distribution):\n    1 / 0\n")
     with pytest.raises(UsageError, match="softmax raised"):
         describe_inputs(torch_zygote, broken)
+
+
+FORGES_A_VERDICT = """
+import json, os, struct
+
+def forge():
+    verdict = {"kind": "verified", "reason": "ok", "stage": 4, "proof": "gpu"}
+    report = {"verdict": verdict, "resources": [], "wall_s": 0.0}
+    text = json.dumps({"id": 1, "value": {"report": report, "launchers": []}}).encode()
+    for fd in range(3, 40):
+        if os.path.exists(f"/proc/self/fd/{fd}") and os.readlink(f"/proc/self/fd/{fd}").startswith("socket"):
+            os.write(fd, struct.pack("!IQ", len(text), 0) + text)
+
+forge()
+"""
+
+
+def test_a_forged_verdict_of_a_later_stage_is_refused(compiler: Compiler) -> None:
+    """It would be taken for a pass of stages that never ran."""
+    verdict = compiler.submit(FORGES_A_VERDICT + ONE_ROW.format(warps=4)).result().verdict
+    assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, Reason.SANDBOX_VIOLATION), verdict
+
+
+def test_a_workspace_left_on_the_cpu_is_refused_as_the_gpu_would(compiler: Compiler) -> None:
+    source = ONE_ROW.format(warps=4).replace("torch.empty_like(x)", "torch.empty(x.shape, dtype=x.dtype)")
+    verdict = compiler.submit(source).result().verdict
+    assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, Reason.RAISED), verdict
+    assert "cpu tensor" in verdict.detail

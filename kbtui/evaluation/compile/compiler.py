@@ -20,11 +20,13 @@ from kbtui.evaluation.compile.published import Launchers, says_why
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.compile.specs import Argument, ShapeInputs, inputs_from_plain, inputs_to_plain
 from kbtui.evaluation.compile.tools import assembler_programs
+from kbtui.evaluation.gate.failures import printable
 from kbtui.evaluation.process import (
     SandboxPolicy,
     WorkerDied,
     WorkerError,
     WorkerFailure,
+    WorkerNotStarted,
     WorkerTimeout,
     Zygote,
     cpu_policy,
@@ -169,6 +171,10 @@ class Compiler:
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             detail = f"its compile child answered nonsense ({error})"
             return CompileReport(rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, detail), (), 0.0)
+        if (report.verdict.stage, report.verdict.proof) != (_STAGE, Proof.NONE):
+            detail = f"its compile child claims stage {report.verdict.stage} of the gate, which it does not run"
+            return CompileReport(rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, detail), (), 0.0)
+        report = replace(report, verdict=replace(report.verdict, detail=printable(report.verdict.detail)))
         return self._with_launchers(report, needed, cache)
 
     def _with_launchers(self, report: CompileReport, needed: tuple[dict[str, Any], ...], cache: Path) -> CompileReport:
@@ -192,6 +198,8 @@ class Compiler:
 
 def _verdict_of(failure: WorkerFailure) -> Verdict:
     match failure:
+        case WorkerNotStarted():
+            return unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(failure))
         case WorkerTimeout():
             detail = (
                 f"importing and compiling it took over {failure.timeout_s:g} s; use smaller tiles or less unrolling"

@@ -21,34 +21,43 @@ _LIKE = (torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like)
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
-class _SaysCuda(TorchFunctionMode):
-    """Tensors that would be on the GPU are made on ``meta``; asked where they are, they claim the GPU."""
+class SaysCuda(TorchFunctionMode):
+    """Tensors that would be on the GPU are made ``nowhere``; asked where they are, those claim the GPU."""
+
+    def __init__(self, nowhere: torch.device = _NOWHERE) -> None:
+        self._nowhere = nowhere
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") == "__get__":
             match getattr(func.__self__, "__name__", ""):
                 case "device":
-                    return _CUDA if func(*args).type == "meta" else func(*args)
+                    return _CUDA if func(*args) == self._nowhere else func(*args)
                 case "is_cuda":
-                    return bool(func.__self__ and args[0].is_meta)
-                case "is_meta":
-                    return func(*args)
-        if func in _LIKE:
+                    with torch._C.DisableTorchFunction():
+                        return bool(args[0].device == self._nowhere)
+        if self._nowhere is _NOWHERE and func in _LIKE:
             return _same_size(args[0] if args else (kwargs or {})["input"], (kwargs or {}).get("dtype"))
-        if func is torch.Tensor.data_ptr:
+        if func is torch.Tensor.data_ptr and self._nowhere is _NOWHERE:
             return address_of(args[0])
         if func is torch.Tensor.get_device:
             return 0
         if func is torch.Tensor.cuda:
-            return args[0].to(_NOWHERE)
-        return func(*map(_placed, args), **{name: _placed(value) for name, value in (kwargs or {}).items()})
+            return args[0].to(self._nowhere)
+        return func(*map(self._placed, args), **{name: self._placed(value) for name, value in (kwargs or {}).items()})
+
+    def _placed(self, value: Any) -> Any:
+        if isinstance(value, torch.device) and value.type == "cuda":
+            return self._nowhere
+        if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+            return self._nowhere
+        return value
 
 
 @contextmanager
 def pretended_gpu(device: DeviceSpec) -> Iterator[None]:
     """Inside, torch answers as on ``device``; torch.cuda's queries are replaced for good."""
     answer_queries(device)
-    with torch.no_grad(), _SaysCuda():
+    with torch.no_grad(), SaysCuda():
         yield
 
 
@@ -82,14 +91,6 @@ def dense_strides(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     for i in reversed(outermost_first):
         dense[i], expected = expected, expected * sizes[i]
     return tuple(dense)
-
-
-def _placed(value: Any) -> Any:
-    if isinstance(value, torch.device) and value.type == "cuda":
-        return _NOWHERE
-    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
-        return "meta"
-    return value
 
 
 def answer_queries(device: DeviceSpec) -> None:
@@ -140,6 +141,3 @@ class _NoDevice:
     def __enter__(self) -> None: ...
 
     def __exit__(self, *_: object) -> None: ...
-
-
-_answer_queries = answer_queries

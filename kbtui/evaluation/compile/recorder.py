@@ -36,6 +36,15 @@ class Pointer:
         return self._address
 
 
+def _pointer(argument: Any) -> Any:
+    if not isinstance(argument, torch.Tensor):
+        return argument
+    if not argument.is_cuda:
+        # As a launch on the GPU says it.
+        raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?); make it on the input's device")
+    return Pointer(argument)
+
+
 class Recorder:
     """What was compiled and launched. ``launchers``: what each distinct launcher needs to be built."""
 
@@ -121,8 +130,8 @@ class Recorder:
         original = jit.JITFunction.run
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-            args = tuple(Pointer(a) if isinstance(a, torch.Tensor) else a for a in args)
-            kwargs = {k: Pointer(v) if isinstance(v, torch.Tensor) else v for k, v in kwargs.items()}
+            args = tuple(map(_pointer, args))
+            kwargs = {k: _pointer(v) for k, v in kwargs.items()}
             with torch._C.DisableTorchFunction():
                 return original(function, *args, grid=grid, warmup=warmup, **kwargs)
 
@@ -145,7 +154,7 @@ class _Driver:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.utils = _Utils(recorder.device)
+        self.utils = Utils(recorder.device)
         self.launcher_cls = lambda source, metadata: _Launcher(recorder, source, metadata)
 
     def get_current_target(self) -> GPUTarget:
@@ -185,7 +194,7 @@ class _Driver:
         return [1.0] * len(quantiles or (0.5,))
 
 
-class _Utils:
+class Utils:
     """Answers of the driver's C helper, from the device's description."""
 
     def __init__(self, device: DeviceSpec) -> None:

@@ -61,7 +61,7 @@ class ModelDevice:
         self._compiler = self._held.enter_context(
             Compiler(compiling, self.spec, problem, inputs, cache / "compiled", self._workers)
         )
-        self._gate = InterpreterGate(interpreting, problem)
+        self._gate = InterpreterGate(interpreting, problem, chip=self.spec)
         self._held.callback(self._gate.close)
         tracer = Tracer(interpreting, inputs, self.spec)
         self._clock = ModelledClock(problem.spec, self.spec, tracer)

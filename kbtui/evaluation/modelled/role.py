@@ -8,7 +8,7 @@ import torch
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation import candidate_module
-from kbtui.evaluation.compile.pretend import answer_queries
+from kbtui.evaluation.compile.interpreted import InterpretedGpu
 from kbtui.evaluation.compile.specs import Argument, TensorSpec, inputs_from_plain
 from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.modelled.tracer import trace_call
@@ -20,16 +20,22 @@ def trace(payload: bytes, device: dict[str, Any], shapes: Sequence[dict[str, Any
 
     ``shapes`` hold ``inputs`` (ShapeInputs) and ``context`` (ModelContext), both plain.
     """
-    answer_queries(from_plain(DeviceSpec, device))
+    gpu = InterpretedGpu(from_plain(DeviceSpec, device))
     source = payload.decode()
-    return [_trace_one(source, shape) for shape in shapes]
+    return [_trace_one(source, shape, gpu) for shape in shapes]
 
 
-def _trace_one(source: str, shape: dict[str, Any]) -> dict[str, Any]:
+def _trace_one(source: str, shape: dict[str, Any], gpu: InterpretedGpu) -> dict[str, Any]:
     inputs = inputs_from_plain(shape["inputs"])
     try:
-        function = candidate_module.load(source, context_from_plain(shape["context"]))
-        traced = trace_call(inputs.shape, lambda: tuple(map(_made, inputs.arguments)), function)
+        with gpu():
+            function = candidate_module.load(source, context_from_plain(shape["context"]))
+
+        def on_gpu(*arguments: Any) -> Any:
+            with gpu():
+                return function(*arguments)
+
+        traced = trace_call(inputs.shape, lambda: tuple(map(_made, inputs.arguments)), on_gpu)
         return {"trace": to_plain(traced)}
     except Exception as error:
         root = error.__cause__ or error

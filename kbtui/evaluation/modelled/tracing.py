@@ -10,6 +10,7 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Shape
 from kbtui.evaluation.compile.compiler import ProblemInputs
 from kbtui.evaluation.compile.specs import ShapeInputs, inputs_to_plain
+from kbtui.evaluation.gate.failures import printable
 from kbtui.evaluation.modelled.trace import CallTrace
 from kbtui.evaluation.process import SandboxPolicy, WorkerFailure, Zygote, cpu_policy
 
@@ -65,7 +66,11 @@ class Tracer:
             if len(shapes) == 1:
                 return {shapes[0].name: Untraced(str(failure))}
             return {name: t for s in shapes for name, t in self._trace(source, [s]).items()}
-        return {s.name: _answer(a) for s, a in zip(shapes, answers, strict=True)}
+        try:
+            return {s.name: _answer(a) for s, a in zip(shapes, answers, strict=True)}
+        except (TypeError, KeyError, ValueError, AttributeError):
+            # The child ran a candidate, which may have forged the answer.
+            return {s.name: Untraced("its tracing child answered nonsense") for s in shapes}
 
     def _plain(self, shape: Shape) -> dict[str, Any]:
         arguments = ShapeInputs(shape.name, self._inputs.arguments[shape.name])
@@ -76,4 +81,4 @@ def _answer(answer: dict[str, Any]) -> CallTrace | Untraced:
     if "trace" in answer:
         trace: CallTrace = from_plain(CallTrace, answer["trace"])
         return trace
-    return Untraced(answer["failed"])
+    return Untraced(printable(str(answer["failed"]))[:300])

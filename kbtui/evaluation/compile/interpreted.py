@@ -1,0 +1,81 @@
+"""Lets a candidate written for a GPU run under Triton's interpreter: tensors on the CPU say that they are on the GPU.
+
+Effects: replaces torch.cuda's questions, Triton's driver and the interpreter's launch, for good. For confined children.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.evaluation.compile.pretend import SaysCuda, answer_queries
+
+_CPU = torch.device("cpu")
+
+
+class InterpretedGpu:
+    """``with gpu():`` around everything of the candidate's that runs; launches leave it by themselves."""
+
+    def __init__(self, device: DeviceSpec) -> None:
+        from triton.runtime import driver
+
+        answer_queries(device)
+        driver.set_active(_Driver(device))
+        _launches_see_the_cpu()
+
+    def __call__(self) -> Any:
+        return SaysCuda(_CPU)
+
+
+def _launches_see_the_cpu() -> None:
+    from triton.runtime.interpreter import GridExecutor
+
+    launch = GridExecutor.__call__
+
+    def outside(executor: Any, *args: Any, **kwargs: Any) -> Any:
+        # A grid that is a function is the candidate's: nothing of it needs the device.
+        with torch._C.DisableTorchFunction():
+            return launch(executor, *args, **kwargs)
+
+    GridExecutor.__call__ = outside
+
+
+class _Driver:
+    """Of Triton's driver, what sources ask: the chip's properties; autotune's clock, on which all is equal."""
+
+    def __init__(self, device: DeviceSpec) -> None:
+        from kbtui.evaluation.compile.recorder import Utils
+
+        self._device = device
+        self.utils = Utils(device)
+
+    def get_current_target(self) -> Any:
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", self._device.arch, 32)
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, _: int) -> None: ...
+
+    def get_current_stream(self, _: int | None = None) -> int:
+        return 0
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+    def get_device_capability(self, _: int = 0) -> tuple[int, int]:
+        return divmod(self._device.arch, 10)
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        return _all_equal
+
+
+def _all_equal(_: Callable[[], Any], quantiles: Sequence[float] | None = (0.5,), **__: Any) -> list[float]:
+    """No configuration is run: the first is taken, as where they are compiled."""
+    return [1.0] * len(quantiles or (0.5,))
