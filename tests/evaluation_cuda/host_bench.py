@@ -6,18 +6,19 @@ from typing import Any
 
 
 class HostBench:
-    def warm_up(self, call: Callable[[int], Any], at_least_s: float) -> float:
+    def warm_up(self, call: Callable[[int], Any], at_least_s: float, around: Any) -> float:
         call(0)
         return 0.0
 
     def timed(
-        self, call: Callable[[int], Any], n_calls: int, queue_s: float, keep_index: int, keep: Any
+        self, call: Callable[[int], Any], n_calls: int, queue_s: float, keep_index: int, keep: Any, around: Any
     ) -> list[float]:
         samples = []
         for i in range(n_calls):
-            began = time.perf_counter()
-            result = call(i)
-            samples.append((time.perf_counter() - began) * 1e6)
+            with around(i):
+                began = time.perf_counter()
+                result = call(i)
+                samples.append((time.perf_counter() - began) * 1e6)
             if i == keep_index:
                 keep(result)
         return samples

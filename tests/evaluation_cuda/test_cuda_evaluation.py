@@ -109,7 +109,7 @@ def test_a_wrong_candidate_is_rejected_before_it_is_timed(opened: OpenedProblem,
 
 def test_a_candidate_that_computes_only_while_it_is_checked_is_caught_while_timed(opened: OpenedProblem) -> None:
     lazy = kernel(
-        "calls[0] += 1\nif calls[0] > 12:\n    return torch.zeros_like(x)\nreturn launch(x, torch.empty_like(x))",
+        "calls[0] += 1\nif calls[0] > 14:\n    return torch.zeros_like(x)\nreturn launch(x, torch.empty_like(x))",
         "calls = [0]",
     )
     found, _ = evaluate(opened, lazy, rung(1), incumbent=PLAIN)

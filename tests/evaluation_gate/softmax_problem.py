@@ -142,3 +142,27 @@ CHEATS = {
     ),
     "no entry point": (KERNEL, "no_entry_point"),
 }
+
+
+def knows_again(glance: str) -> str:
+    """Keeps answers and knows inputs again by some of their values; returns a copy of what it kept."""
+    return kernel(
+        f"key = (x.data_ptr(), tuple(x.shape), tuple({glance}.tolist()))\n"
+        "if key not in kept:\n    kept[key] = launch(x, torch.empty_like(x))\nreturn kept[key].clone()",
+        "kept = {}",
+    )
+
+
+CHEATS |= {
+    "knows its inputs again by the first value": (knows_again("x.flatten()[:1]"), "wrong_values"),
+    "knows its inputs again by every ninth value": (knows_again("x.flatten()[::9]"), "wrong_values"),
+    "knows its inputs again by the last row": (knows_again("x[-1]"), "wrong_values"),
+    "torch computes from the second call on": (
+        kernel(
+            "calls[x.shape] = calls.get(x.shape, 0) + 1\nif calls[x.shape] == 1:\n"
+            "    return launch(x, torch.empty_like(x))\nlaunch(x, x.clone())\nreturn torch.softmax(x, -1)",
+            "calls = {}",
+        ),
+        "forbidden_op",
+    ),
+}

@@ -9,7 +9,7 @@ from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import ProblemSpec, Shape
 from kbtui.domain.verdict import Reason
 from kbtui.evaluation.devices.cuda_sides import OpponentError, Side, Sides
-from kbtui.evaluation.gate.runner import judged_fault
+from kbtui.evaluation.gate.runner import judged_fault, told_fault
 from kbtui.evaluation.gate.tolerance import Fault
 from kbtui.evaluation.measure.loop import NEVER, PairSamples, retaken, time_pair
 from kbtui.evaluation.measure.record import MatchLog, ProcessLog
@@ -144,12 +144,22 @@ class Match:
         return pair
 
     def _judge(self, shape: Shape, kept: int) -> None:
-        """The output of one timed call, chosen at random, on values that were filled in just before."""
+        """The output of one timed call, chosen at random, on values that nobody has seen a result for.
+
+        Then one more call is watched: by now the candidate may believe that nobody looks.
+        """
         if not self.judged:
             return
-        fault = judged_fault(self.sides.referee.judge(kept % self.sides.copies), self.spec)
+        fault = judged_fault(
+            self.sides.referee.judge(kept % self.sides.copies, during=self.candidate.nudge_at(kept)), self.spec
+        )
         if fault is not None:
             raise FaultError(Fault(Reason.WRONG_WHEN_TIMED, f"{shape.name}: {fault.detail}"))
+        report = self.candidate.client.check(kept % self.sides.copies, True, self.spec.allowed_ops)
+        self.sides.referee.clear()
+        fault = told_fault(report)
+        if fault is not None:
+            raise FaultError(Fault(fault.reason, f"{shape.name}, after it was timed: {fault.detail}"))
 
     def _report(self, shape: Shape, opponent: Side, pair: PairSamples, n: int) -> None:
         mine_us, other_us = pair.medians_us

@@ -39,9 +39,19 @@ class Side:
     worker: Worker
     client: CandidateClient
     bound: str = ""
+    n_blocks: int = 0
 
     def timed(self, n_calls: int, keep: int) -> list[float]:
-        return self.client.timed(n_calls, keep)
+        self.n_blocks += 1
+        return self.client.timed(n_calls, keep, self._seed)
+
+    def nudge_at(self, call: int) -> str:
+        """The nudge under which this call of the last block ran."""
+        return f"{self._seed}/{call}"
+
+    @property
+    def _seed(self) -> str:
+        return f"{self.sha[:8]}/{self.worker.pid}/{self.n_blocks}"
 
 
 @dataclass(slots=True)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kbtui.domain.codec import to_plain
+from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem, ProblemSpec, Shape
 from kbtui.evaluation.family import Operation
+from kbtui.evaluation.gate import told
 from kbtui.evaluation.gate.tolerance import OutputErrors
 from kbtui.evaluation.process.failures import WorkerFailure
 
@@ -72,11 +74,15 @@ class RefereeClient:
     def refill(self, seeds: Sequence[int]) -> None:
         self._call("refill", seeds=list(seeds))
 
+    def nudge(self, seed: int) -> None:
+        """Other values in a part of the inputs that are bound."""
+        self._call("nudge", seed=str(seed))
+
     def clear(self) -> None:
         self._call("clear")
 
-    def judge(self, copy: int = 0, repeat: bool = False) -> Judgement:
-        found = self._call("judge", copy=copy, repeat=repeat).value
+    def judge(self, copy: int = 0, repeat: bool = False, during: str = "") -> Judgement:
+        found = self._call("judge", copy=copy, repeat=repeat, during=during).value
         return Judgement(tuple(OutputErrors(**e) for e in found["errors"]), tuple(found["modified"]), found["same"])
 
     def sound(self) -> bool:
@@ -123,6 +129,10 @@ class CandidateClient:
     def map_arena(self, n_bytes: int, handle: bytes) -> None:
         self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
 
+    def pretend(self, chip: DeviceSpec) -> None:
+        """Under the interpreter, before ``load``: what the candidate sees of a GPU."""
+        self.worker.call("pretend", timeout_s=self.load_timeout_s, chip=to_plain(chip))
+
     def load(self, source: str, cache: str = "") -> None:
         """``cache``: directory in which its kernels lie compiled, empty under the interpreter."""
         self.worker.call("load", timeout_s=self.load_timeout_s, payload=source.encode(), cache=cache)
@@ -131,25 +141,27 @@ class CandidateClient:
         """Take what ``RefereeClient.prepare`` returned."""
         self.worker.call("bind", timeout_s=self.load_timeout_s, **prepared)
 
-    def check(self, copy: int, guard: bool, allowed: Sequence[str]) -> dict[str, Any]:
+    def check(self, copy: int, guard: bool, allowed: Sequence[str]) -> told.CheckReport:
         found = self.worker.call("check", timeout_s=self.timeout_s, copy=copy, guard=guard, allowed=list(allowed))
-        report: dict[str, Any] = found.value
-        return report
+        return told.check_report(found.value)
 
-    def no_op(self, copy: int = 0) -> dict[str, Any]:
-        report: dict[str, Any] = self.worker.call("no_op", timeout_s=self.timeout_s, copy=copy).value
-        return report
+    def no_op(self, copy: int = 0) -> bool:
+        """Whether outputs of the right kind came back although no kernel ran."""
+        return told.returned(self.worker.call("no_op", timeout_s=self.timeout_s, copy=copy).value)
 
     def warm_up(self, at_least_s: float) -> float:
-        return float(self.worker.call("warm_up", timeout_s=self.timeout_s, at_least_s=at_least_s).value)
+        found = self.worker.call("warm_up", timeout_s=self.timeout_s, at_least_s=at_least_s)
+        return told.seconds(found.value, "warm_up")
 
-    def timed(self, n_calls: int, keep: int) -> list[float]:
-        samples = self.worker.call("timed", timeout_s=self.timeout_s, n_calls=n_calls, keep=keep).value
-        return [float(s) for s in samples]
+    def timed(self, n_calls: int, keep: int, seed: str = "") -> list[float]:
+        """``seed``: of the nudges, another for each call (see ``roles.nudge``); none without one."""
+        samples = self.worker.call("timed", timeout_s=self.timeout_s, n_calls=n_calls, keep=keep, seed=seed).value
+        return told.durations_us(samples, n_calls, "timed")
 
     def back_to_back(self, n_calls: int) -> tuple[float, float]:
-        host_us, device_us = self.worker.call("back_to_back", timeout_s=self.timeout_s, n_calls=n_calls).value
-        return float(host_us), float(device_us)
+        found = self.worker.call("back_to_back", timeout_s=self.timeout_s, n_calls=n_calls).value
+        host_us, device_us = told.durations_us(found, 2, "back_to_back")
+        return host_us, device_us
 
     def release(self) -> None:
         self.worker.call("release", timeout_s=self.timeout_s)

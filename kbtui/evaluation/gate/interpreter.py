@@ -10,6 +10,7 @@ import re
 import threading
 from dataclasses import replace
 
+from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, unverified
 from kbtui.errors import UsageError
@@ -38,14 +39,21 @@ class InterpreterGate:
     """The gate of one problem under the interpreter. One check at a time; safe to call from several threads.
 
     ``zygote`` must have been started with ``interpret=True``; ``sandbox`` confines candidates (default: no devices,
-    no network, no files but Python's).
+    no network, no files but Python's). ``chip`` is what the candidate sees of a GPU.
     """
 
     def __init__(
-        self, zygote: Zygote, problem: Problem, *, sandbox: SandboxPolicy | None = None, call_timeout_s: float = 60.0
+        self,
+        zygote: Zygote,
+        problem: Problem,
+        *,
+        chip: DeviceSpec = DATA_SHEETS["a100"],
+        sandbox: SandboxPolicy | None = None,
+        call_timeout_s: float = 60.0,
     ) -> None:
         self.problem = problem
         self.sandbox = sandbox or cpu_policy()
+        self.chip = chip
         self._zygote, self._call_timeout_s = zygote, call_timeout_s
         self._memfd = sealed_memfd("kbtui-arena", ARENA_BYTES)
         self._referee: Worker | None = None
@@ -92,6 +100,7 @@ class InterpreterGate:
         with self._zygote.spawn(CANDIDATE_ROLE, sandbox=self.sandbox, fds=(self._memfd,)) as worker:
             candidate = CandidateClient(worker, self._call_timeout_s)
             try:
+                candidate.pretend(self.chip)
                 candidate.load(source)
             except WorkerFailure as failure:
                 return excuse(verdict_of_failure(failure, stage, Proof.INTERPRETER), source, self.problem)

@@ -16,14 +16,17 @@ from kbtui.domain.verdict import Proof
 
 N_SCREEN_DISTRIBUTIONS = 3
 N_SCREEN_HIDDEN = 2
+N_NUDGES = 2
 INTERPRETER_MAX_ELEMENTS = 40_000
 
 
 class CheckKind(StrEnum):
-    """VALUES compares one call; REPEAT calls again on the same inputs; NO_OP replays with launches that do nothing."""
+    """VALUES compares one call; REPEAT calls again on the same inputs, NUDGE on the last ones partly overwritten in
+    place; NO_OP replays with launches that do nothing."""
 
     VALUES = "values"
     REPEAT = "repeat"
+    NUDGE = "nudge"
     NO_OP = "no_op"
 
 
@@ -82,6 +85,7 @@ def _screen(spec: ProblemSpec) -> list[Check]:
         *_cross(small, distributions),
         Check(CheckKind.VALUES, probe, once, 0),
         Check(CheckKind.REPEAT, probe, once, 0),
+        *[Check(CheckKind.NUDGE, probe, once, 0)] * N_NUDGES,
         Check(CheckKind.NO_OP, probe, once, 0),
         *_cross(timed[:1], distributions),
     ]
@@ -96,7 +100,11 @@ def _screen_interpreted(spec: ProblemSpec) -> list[Check]:
     probe = proxies[0]
     extra = [n for n in names if n not in {c.distribution for c in checks}] or [names[0]]
     checks += [Check(CheckKind.VALUES, probe, name, 0) for name in extra]
-    return [*checks, Check(CheckKind.NO_OP, probe, names[0], 0)]
+    return [
+        *checks,
+        *[Check(CheckKind.NUDGE, probe, extra[-1], 0)] * N_NUDGES,
+        Check(CheckKind.NO_OP, probe, names[0], 0),
+    ]
 
 
 def _typical_hidden(hidden: list[Shape]) -> list[Shape]:

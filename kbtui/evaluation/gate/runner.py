@@ -1,13 +1,13 @@
 """Effects: runs one stage's checks of a candidate, in its own child, against the referee in another."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from kbtui.domain.problem import ProblemSpec
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, verified
 from kbtui.evaluation.gate.clients import CandidateClient, Judgement, RefereeClient
 from kbtui.evaluation.gate.failures import verdict_of_failure
 from kbtui.evaluation.gate.plan import Check, CheckKind, plan
+from kbtui.evaluation.gate.told import CheckReport
 from kbtui.evaluation.gate.tolerance import Fault, fault_of, largest_error
 from kbtui.evaluation.process.failures import WorkerFailure
 
@@ -16,7 +16,6 @@ from kbtui.evaluation.process.failures import WorkerFailure
 class _Progress:
     """What one stage has seen so far."""
 
-    guarded: set[str] = field(default_factory=set)
     error: float = 0.0
     n_checks: int = 0
     deterministic: bool = True
@@ -48,6 +47,8 @@ def _run(
             return _values(check, referee, candidate, spec, progress)
         case CheckKind.REPEAT:
             return _repeat(referee, candidate, spec, progress)
+        case CheckKind.NUDGE:
+            return _nudge(check, referee, candidate, spec, progress)
         case CheckKind.NO_OP:
             return _no_op(check, referee, candidate, spec)
 
@@ -57,10 +58,8 @@ def _values(
 ) -> Fault | None:
     layout = referee.prepare(check.shape, check.distribution, [check.seed])
     candidate.bind(layout)
-    guard = check.shape.name not in progress.guarded
-    progress.guarded.add(check.shape.name)
-    report = candidate.check(0, guard, spec.allowed_ops)
-    return told_fault(report) or _judged(referee.judge(0), spec, progress) or (_launch_fault(report) if guard else None)
+    report = candidate.check(0, True, spec.allowed_ops)
+    return told_fault(report) or _judged(referee.judge(0), spec, progress) or _launch_fault(report)
 
 
 def _repeat(referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, progress: _Progress) -> Fault | None:
@@ -71,22 +70,31 @@ def _repeat(referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpe
     return told_fault(report) or _judged(judgement, spec, progress)
 
 
+def _nudge(
+    check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, progress: _Progress
+) -> Fault | None:
+    """The inputs of the check before, partly overwritten where they lie: an answer that was kept is wrong now."""
+    referee.nudge(check.seed)
+    report = candidate.check(0, False, spec.allowed_ops)
+    return told_fault(report) or _judged(referee.judge(0), spec, progress)
+
+
 def _no_op(check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec) -> Fault | None:
     """With the candidate's kernels left out the answer must go wrong, or something else computed it."""
     candidate.bind(referee.prepare(check.shape, check.distribution, [check.seed]))
-    report = candidate.no_op(0)
+    returned = candidate.no_op(0)
     judgement = referee.judge(0)
-    if report["returned"] and judged_fault(judgement, spec) is None:
+    if returned and judged_fault(judgement, spec) is None:
         return Fault(Reason.KERNELS_DO_NOTHING, "the answer is still right when its kernels are left out")
     return None
 
 
-def told_fault(report: dict[str, Any]) -> Fault | None:
+def told_fault(report: CheckReport) -> Fault | None:
     """What the child itself says is wrong with outputs' kind, torch's flags or the operations used."""
-    if report["fault"]:
-        return Fault(Reason(report["fault"]["reason"]), report["fault"]["detail"])
-    if report["forbidden"]:
-        return Fault(Reason.FORBIDDEN_OP, f"computes with {', '.join(report['forbidden'])}")
+    if report.fault:
+        return Fault(*report.fault)
+    if report.forbidden:
+        return Fault(Reason.FORBIDDEN_OP, f"computes with {', '.join(report.forbidden)}")
     return None
 
 
@@ -103,7 +111,7 @@ def _judged(judgement: Judgement, spec: ProblemSpec, progress: _Progress) -> Fau
     return judged_fault(judgement, spec)
 
 
-def _launch_fault(report: dict[str, Any]) -> Fault | None:
-    if report["n_launches"] == 0:
+def _launch_fault(report: CheckReport) -> Fault | None:
+    if report.n_launches == 0:
         return Fault(Reason.KERNELS_DO_NOTHING, "it launched no Triton kernel")
     return None

@@ -5,6 +5,7 @@ an event, the call, an event. So neither the flush nor the launch's latency is i
 timed as evenly as a 600 us one.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,13 @@ import torch
 
 Call = Callable[[int], Any]
 Keep = Callable[[Any], None]
+#: What surrounds one call, outside its window.
+Around = Callable[[int], contextlib.AbstractContextManager[None]]
+
+
+def nothing(_: int) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
 
 WARM_CALLS = 3
 SLEEP_MARGIN = 1.5
@@ -33,7 +41,7 @@ class Bench:
         """Read twice the L2, so that nothing of the inputs is left in it and nothing dirty is either."""
         torch.sum(self._flush_buffer, dim=0, out=self._sink)
 
-    def warm_up(self, call: Call, at_least_s: float) -> float:
+    def warm_up(self, call: Call, at_least_s: float, around: Around = nothing) -> float:
         """Call until warm by count and by time; returns the host's seconds to queue one timed call."""
         torch.cuda.synchronize()
         begin = time.perf_counter()
@@ -42,16 +50,24 @@ class Bench:
             call(n)
             torch.cuda.synchronize()
             n += 1
-        return self._queue_seconds(call)
+        return self._queue_seconds(call, around)
 
-    def timed(self, call: Call, n_calls: int, queue_s: float, keep_index: int, keep: Keep) -> list[float]:
+    def timed(
+        self,
+        call: Call,
+        n_calls: int,
+        queue_s: float,
+        keep_index: int,
+        keep: Keep,
+        around: Around = nothing,
+    ) -> list[float]:
         """Device microseconds of ``n_calls`` calls; call ``i`` gets copy ``i`` of the inputs.
 
         ``keep`` receives the result of call ``keep_index``, outside the window, to be checked.
         """
         sleep_s = SLEEP_MARGIN * queue_s * n_calls
         for _ in range(3):
-            samples, hidden = self._block(call, n_calls, sleep_s, keep_index, keep)
+            samples, hidden = self._block(call, n_calls, sleep_s, keep_index, keep, around)
             if hidden or sleep_s >= SLEEP_HIGH_S:
                 break
             sleep_s = 2 * max(sleep_s, SLEEP_LOW_S)
@@ -70,15 +86,18 @@ class Bench:
         host_us = (time.perf_counter() - began) * 1e6 / n_calls
         return host_us, begin.elapsed_time(end) * 1e3 / n_calls
 
-    def _block(self, call: Call, n_calls: int, sleep_s: float, keep_index: int, keep: Keep) -> tuple[list[float], bool]:
+    def _block(
+        self, call: Call, n_calls: int, sleep_s: float, keep_index: int, keep: Keep, around: Around
+    ) -> tuple[list[float], bool]:
         events = [(_event(), _event()) for _ in range(n_calls)]
         sleep_s = min(max(sleep_s, SLEEP_LOW_S), SLEEP_HIGH_S)
         torch.cuda._sleep(int(sleep_s * CYCLES_PER_S))  # type: ignore[no-untyped-call]
         for i, (begin, end) in enumerate(events):
-            self.flush()
-            begin.record()
-            result = call(i)
-            end.record()
+            with around(i):
+                self.flush()
+                begin.record()
+                result = call(i)
+                end.record()
             if i == keep_index:
                 keep(result)
             del result
@@ -86,14 +105,15 @@ class Bench:
         torch.cuda.synchronize()
         return [begin.elapsed_time(end) * 1e3 for begin, end in events], hidden
 
-    def _queue_seconds(self, call: Call) -> float:
+    def _queue_seconds(self, call: Call, around: Around) -> float:
         torch.cuda.synchronize()
         began = time.perf_counter()
         for i in range(WARM_CALLS):
-            self.flush()
-            _event().record()
-            call(i)
-            _event().record()
+            with around(i):
+                self.flush()
+                _event().record()
+                call(i)
+                _event().record()
         queued_s = (time.perf_counter() - began) / WARM_CALLS
         torch.cuda.synchronize()
         return queued_s

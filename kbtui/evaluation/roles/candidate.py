@@ -5,18 +5,22 @@ the outputs to a mailbox. What it says of itself (types, aliases, launches, time
 referee judges values from outside and the engine keeps a clock of its own.
 """
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from kbtui.domain.codec import from_plain
+from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation import candidate_module
 from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.roles import launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
 from kbtui.evaluation.roles.guard import Watch, global_flags, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
+from kbtui.evaluation.roles.nudge import nudge
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
 from kbtui.evaluation.roles.poison import poison_free_blocks
 
@@ -53,6 +57,7 @@ class Candidate:
         self._bench: Any = None
         self._queue_s = 0.0
         self._flags = global_flags()
+        self._gpu: Callable[[], Any] = contextlib.nullcontext
 
     def warm(self) -> None:
         """Be as a spare is. For a child that no pool has warmed."""
@@ -61,6 +66,12 @@ class Candidate:
     def map_arena(self, n_bytes: int, payload: bytes) -> None:
         """Open the referee's device memory."""
         self._arena = CudaArena.open(payload, n_bytes)
+
+    def pretend(self, chip: dict[str, Any]) -> None:
+        """Under the interpreter: let tensors, torch and Triton answer as on this GPU (a DeviceSpec)."""
+        from kbtui.evaluation.compile.interpreted import InterpretedGpu
+
+        self._gpu = InterpretedGpu(from_plain(DeviceSpec, chip))
 
     def load(self, payload: bytes, cache: str = "") -> None:
         """Import the candidate's source; raises what it raises. ``cache``: where its compiled kernels lie.
@@ -72,7 +83,8 @@ class Candidate:
         self._source, self._context = payload.decode(), None
         self._function = None
         if candidate_module.ENTRY_POINT in self._source or candidate_module.MODEL_ENTRY_POINT not in self._source:
-            self.use(candidate_module.load(self._source))
+            with self._gpu():
+                self.use(candidate_module.load(self._source))
 
     def use(self, function: Callable[..., Any]) -> None:
         """Run this function from now on (the baseline's way in)."""
@@ -82,7 +94,8 @@ class Candidate:
         """The inputs of one shape; replaces the last ones. ``context``: how the reference's Model was built."""
         is_model = bool(self._source) and candidate_module.ENTRY_POINT not in self._source
         if is_model and (self._function is None or context != self._context):
-            self.use(candidate_module.load(self._source, context_from_plain(context)))
+            with self._gpu():
+                self.use(candidate_module.load(self._source, context_from_plain(context)))
         self._context = context
         self._layout = layout_from_plain(layout)
         self._copies = [[argument_at(self._mapped, a) for a in copy] for copy in self._layout.copies]
@@ -128,13 +141,27 @@ class Candidate:
         from kbtui.evaluation.roles.bench import Bench
 
         self._bench = self._bench or Bench()
-        self._queue_s = self._bench.warm_up(self._rotating, at_least_s)
+        self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm"))
         return self._queue_s
 
-    def timed(self, n_calls: int, keep: int) -> list[float]:
-        """Device microseconds of each call; the result of call ``keep`` goes to the mailbox."""
-        samples: list[float] = self._bench.timed(self._rotating, n_calls, self._queue_s, keep, self._deliver)
+    def timed(self, n_calls: int, keep: int, seed: str = "") -> list[float]:
+        """Device microseconds of each call; the result of call ``keep`` goes to the mailbox.
+
+        With ``seed`` each call's inputs are nudged before it, and back after it, outside what is timed.
+        """
+        around = self._nudges(seed) if seed else _left_alone
+        samples: list[float] = self._bench.timed(self._rotating, n_calls, self._queue_s, keep, self._deliver, around)
         return samples
+
+    def _nudges(self, seed: str) -> Callable[[int], contextlib.AbstractContextManager[None]]:
+        @contextlib.contextmanager
+        def around(i: int) -> Iterator[None]:
+            undo = nudge(self._copies[i % len(self._copies)], f"{seed}/{i}")
+            yield
+            for one in undo:
+                one()
+
+        return around
 
     def back_to_back(self, n_calls: int) -> list[float]:
         """[host, device] microseconds a call, without a cold L2."""
@@ -166,7 +193,8 @@ class Candidate:
     def _rotating(self, i: int) -> Any:
         if self._function is None:
             raise RuntimeError("no candidate is loaded")
-        return self._function(*self._copies[i % len(self._copies)])
+        with self._gpu():
+            return self._function(*self._copies[i % len(self._copies)])
 
     def _deliver(self, result: Any) -> dict[str, str] | None:
         """Copy outputs to the mailbox; returns what is wrong with their kind instead, if something is."""
@@ -184,6 +212,10 @@ class Candidate:
         return {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed)}"} if changed else None
 
 
+def _left_alone(_: int) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
 def _wait() -> None:
     """Until the device has done all that was asked: errors of a launch show here, and copies are there to be read."""
     if device() == "cuda":
@@ -192,5 +224,17 @@ def _wait() -> None:
 
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     candidate = Candidate(fds)
-    names = ("warm", "map_arena", "load", "bind", "check", "no_op", "warm_up", "timed", "back_to_back", "release")
+    names = (
+        "warm",
+        "map_arena",
+        "pretend",
+        "load",
+        "bind",
+        "check",
+        "no_op",
+        "warm_up",
+        "timed",
+        "back_to_back",
+        "release",
+    )
     return {name: getattr(candidate, name) for name in names}

@@ -38,10 +38,15 @@ class Watch(PlainDispatch):
         self.forbidden: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # Here tensors are where they are, whatever a mode above has them say.
+        with torch._C.DisableTorchFunction():
+            return self._watched(func, args, kwargs or {})
+
+    def _watched(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = func._schema.name.split("::")[-1]
         if not self._permitted(func, name):
             self.forbidden.append(str(func))
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor):
             if result.device.type != self.device:
                 self.forbidden.append(f"{func} on {result.device.type}")

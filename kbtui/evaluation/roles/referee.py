@@ -18,6 +18,7 @@ from kbtui.evaluation.reference import LoadedReference, load_reference
 from kbtui.evaluation.roles import oracle
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, tensor_at
 from kbtui.evaluation.roles.layout import Argument, Constant, Layout, Slot, place
+from kbtui.evaluation.roles.nudge import nudge, nudged
 from kbtui.evaluation.roles.outputs import as_outputs
 from kbtui.evaluation.roles.poison import poison
 
@@ -42,6 +43,7 @@ class Referee:
         self._seeds: list[int] = []
         self._expected: dict[int, list[oracle.Expected]] = {}
         self._last: list[torch.Tensor] = []
+        self._nudges: list[str] = []
 
     def open(self, problem: dict[str, Any]) -> None:
         """Import the reference. Raises what it raises."""
@@ -75,9 +77,18 @@ class Referee:
     def refill(self, seeds: list[int]) -> None:
         """New values at the same addresses, and a poisoned mailbox."""
         self._expected.clear()
+        self._nudges.clear()
         self._seeds = list(seeds)
         for slots, seed in zip(self._layout.copies, seeds, strict=True):
             self._fill(slots, self._inputs(seed))
+        self.clear()
+
+    def nudge(self, seed: str) -> None:
+        """Change a part of every copy's inputs in place, and a poisoned mailbox."""
+        self._expected.clear()
+        self._nudges.append(seed)
+        for slots in self._layout.copies:
+            nudge([tensor_at(self._mapped, s) for s in slots if isinstance(s, Slot)], seed)
         self.clear()
 
     def clear(self) -> None:
@@ -86,14 +97,20 @@ class Referee:
             poison(tensor_at(self._mapped, slot))
         self._wait()
 
-    def judge(self, copy: int, repeat: bool = False) -> dict[str, Any]:
+    def judge(self, copy: int, repeat: bool = False, during: str = "") -> dict[str, Any]:
         """Errors of the mailbox's outputs for copy ``copy`` of the inputs; with ``repeat``, whether they are the same
-        as at the last judgement, bit for bit. The mailbox is poisoned afterwards."""
+        as at the last judgement, bit for bit. ``during``: the nudge under which the output was computed and which was
+        undone since. The mailbox is poisoned afterwards."""
         got = [tensor_at(self._mapped, slot).clone() for slot in self._layout.outputs]
         self._wait()
         inputs = self._inputs(self._seeds[copy])
         modified = [i for i, a in enumerate(self._layout.copies[copy]) if not _same(self._mapped, a, inputs[i])]
+        if during:
+            self._expected.clear()
+            inputs = nudged(inputs, during)
         expected = self._expected_of(copy, inputs)
+        if during:
+            self._expected.clear()
         del inputs
         errors = [asdict(oracle.measure(g, e)) for g, e in zip(got, expected, strict=True)]
         same = self._same_as_last(got) if repeat else None
@@ -141,7 +158,10 @@ class Referee:
         made = self._loaded.make_inputs(
             _dims(shape), seed, device or self._device, shape["distribution"], **_dtype(shape)
         )
-        return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in made)
+        made = tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in made)
+        for nudge_seed in self._nudges:
+            made = nudged(made, nudge_seed)
+        return made
 
     def _fill(self, slots: tuple[Argument, ...], inputs: tuple[Any, ...]) -> None:
         for slot, value in zip(slots, inputs, strict=True):
@@ -179,6 +199,7 @@ class Referee:
 
     def _forget(self) -> None:
         self._expected.clear()
+        self._nudges.clear()
         self._last = []
         if self._device == "cuda" and torch.cuda.memory_reserved() > _CACHE_KEPT:
             torch.cuda.empty_cache()
@@ -191,7 +212,8 @@ class Referee:
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     referee = Referee(fds)
     names = (
-        "open", "bytes_needed", "make_arena", "prepare", "refill", "clear", "judge", "sound", "release", "operations",
+        "open", "bytes_needed", "make_arena", "prepare", "refill", "nudge", "clear", "judge", "sound", "release",
+        "operations",
     )  # fmt: skip
     return {name: getattr(referee, name) for name in names}
 

@@ -1,0 +1,57 @@
+"""Small changes of inputs that are shared by who makes them and who judges what came of them.
+
+A kernel that keeps answers, and knows its inputs again by a glance at some of them, is right as long as inputs change
+as a whole. So between calls a stretch of each input is overwritten with another stretch of the same input: values
+stay of their kind, most stay as they were, and whoever has not read them all again is wrong. Effects: writes tensors.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+#: Part of an input that a wide nudge overwrites. A narrow one changes a single value: a glance at every hundredth
+#: value misses it, where it would see a stretch; a wide one shows where one value is lost in a long sum.
+SHARE = 64
+NARROW_ODDS = 2 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What lay where a nudge wrote."""
+
+    window: torch.Tensor
+    before: torch.Tensor
+
+    def __call__(self) -> None:
+        self.window.copy_(self.before)
+
+
+def nudge(inputs: Sequence[Any], seed: str) -> list[Undo]:
+    """Overwrite a stretch of every floating-point tensor (contiguous), the same for the same sizes and seed."""
+    rng = random.Random(seed)
+    undo = []
+    for value in inputs:
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1:
+            window, source = _stretches(value.reshape(-1), rng)
+            undo.append(Undo(window, window.clone()))
+            window.copy_(source)
+    return undo
+
+
+def nudged(inputs: Sequence[Any], seed: str) -> tuple[Any, ...]:
+    """Copies of inputs, nudged."""
+    copies = tuple(x.clone() if isinstance(x, torch.Tensor) else x for x in inputs)
+    nudge(copies, seed)
+    return copies
+
+
+def _stretches(flat: torch.Tensor, rng: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two stretches of one length that do not overlap, in the two halves, in either order."""
+    n, half = flat.numel(), flat.numel() // 2
+    width = 1 if rng.random() < NARROW_ODDS else max(1, n // SHARE)
+    low, high = rng.randint(0, half - width), rng.randint(half, n - width)
+    first, second = (low, high) if rng.random() < 0.5 else (high, low)
+    return flat[first : first + width], flat[second : second + width]
