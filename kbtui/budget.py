@@ -1,7 +1,11 @@
-"""Durations as people write them: 90s, 10m, 1h30m. Pure."""
+"""Durations as people write them: 90s, 10m, 1h30m; a budget as a command carries it. Pure."""
 
+import json
+import math
 import re
 
+from kbtui.domain.codec import from_plain
+from kbtui.domain.event import Budget
 from kbtui.errors import UsageError
 
 _UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -17,9 +21,27 @@ def parse_duration_s(text: str) -> float:
     match = _PARTS.fullmatch(f"{lowered}s" if lowered[-1:].isdigit() and not re.search("[hms]", lowered) else lowered)
     amounts = match.groups() if match else ()
     seconds = sum(float(a) * unit for a, unit in zip(amounts, _UNIT_S.values(), strict=False) if a)
-    if not seconds:
+    if not 0 < seconds < math.inf:
         raise UsageError(f"{text!r} is not a duration", "write it as 90s, 10m or 1h30m")
     return seconds
+
+
+def budget_of_json(text: str) -> Budget:
+    """The budget in a command's argument. Raises UsageError on what is none, or holds a limit not above zero."""
+    try:
+        plain = json.loads(text)
+        unknown = sorted(plain.keys() - {"wall_s", "candidates", "gpu_s"})
+        budget: Budget = from_plain(Budget, plain)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise _no_budget(text) from None
+    limits = [limit for limit in (budget.wall_s, budget.candidates, budget.gpu_s) if limit is not None]
+    if unknown or any(isinstance(limit, bool) or not 0 < limit < math.inf for limit in limits):
+        raise _no_budget(text)
+    return budget
+
+
+def _no_budget(text: str) -> UsageError:
+    return UsageError(f"{text[:80]!r} is not a budget", 'write it as {"wall_s": 600, "candidates": 200, "gpu_s": null}')
 
 
 def format_duration(seconds: float) -> str:

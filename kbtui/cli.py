@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbtui import __version__
+from kbtui.console import hush, tell, write_any_character
 from kbtui.errors import ExitCode, KbtuiError, UsageError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Folder of runs; default ./.kbtui")]
@@ -41,15 +43,26 @@ def finish(code: int) -> None:
     raise typer.Exit(int(code))
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"kbtui {__version__}")
+        finish(ExitCode.DONE)
+
+
 @app.callback(invoke_without_command=True)
 def viewer(
-    context: typer.Context, workspace: Workspace = None, ascii_only: Ascii = False, refresh: Refresh = None
+    context: typer.Context,
+    workspace: Workspace = None,
+    ascii_only: Ascii = False,
+    refresh: Refresh = None,
+    show_version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True)] = False,
 ) -> None:
     """Without a command: open the viewer on this workspace."""
     if context.invoked_subcommand is None:
         from kbtui.commands.run import view
 
         settings = _settings(workspace=workspace, refresh_hz=refresh)
+        _need_terminal()
         finish(view(_workspace(workspace), None, _look(settings, ascii_only)))
 
 
@@ -77,7 +90,7 @@ def run(
     from kbtui.commands.run import run_detached, run_headless
     from kbtui.domain.event import Budget, ChildEntry
     from kbtui.engine.spec import RunSpec
-    from kbtui.kernel_file import read_kernel
+    from kbtui.kernel_file import with_kernel
     from kbtui.problems import load_problem
 
     settings = _settings(
@@ -90,9 +103,7 @@ def run(
         child_entry=child_entry,
         refresh_hz=refresh,
     )
-    load_problem(problem)
-    if kernel is not None:
-        read_kernel(kernel)
+    with_kernel(load_problem(problem), kernel)
     wall_s = None if budget is None and (candidates or gpu_budget) else _seconds(settings.budget)
     generators = tuple(settings.generators)
     if settings.model and "llm" not in generators:
@@ -159,8 +170,7 @@ def attach(
 
     settings = _settings(workspace=workspace, refresh_hz=refresh)
     where = _workspace(workspace)
-    if not _has_terminal():
-        raise UsageError("the viewer needs a terminal", "use kbtui status, or kbtui log, where there is none")
+    _need_terminal()
     finish(view(where, pick_run(open_reader(where), run), _look(settings, ascii_only)))
 
 
@@ -351,28 +361,60 @@ def _look(settings: "Settings", ascii_only: bool) -> "Look":
 
 
 def _has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+def _need_terminal() -> None:
+    if not _has_terminal():
+        raise UsageError("the viewer needs a terminal", "use kbtui status, or kbtui log, where there is none")
 
 
 def main() -> None:
     """The console script: every failure a user can cause is one line on stderr and the documented exit code."""
+    write_any_character()
+    sys.exit(int(_guarded(sys.argv[1:])))
+
+
+def _guarded(words: list[str]) -> int:
+    """The process's boundary: what a command raises becomes a line and a code. KBTUI_TRACEBACK=1 shows a defect's."""
     try:
-        code = app(standalone_mode=False)
+        return _invoke(words)
     except KbtuiError as error:
-        print(f"kbtui: {error}", file=sys.stderr)
-        code = error.exit_code
-    except typer.Abort:
-        code = ExitCode.INTERRUPTED
+        return _fail(str(error), error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return _fail("interrupted", ExitCode.INTERRUPTED)
     except typer.TyperException as error:
-        print(f"kbtui: {error.format_message().rstrip('.')}; kbtui --help lists what there is", file=sys.stderr)
-        code = ExitCode.USAGE
-    except KeyboardInterrupt:
-        print("kbtui: interrupted", file=sys.stderr)
-        code = ExitCode.INTERRUPTED
+        return _fail(f"{error.format_message().rstrip('.')}; kbtui --help lists what there is", ExitCode.USAGE)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.DONE
-    sys.exit(int(code or 0))
+        hush()
+        return ExitCode.DONE
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return _fail(f"{what}; mend that, then try again", ExitCode.NO_DEVICE)
+    except Exception as error:
+        if os.environ.get("KBTUI_TRACEBACK"):
+            raise
+        first = (str(error).splitlines() or [""])[0][:300]
+        told = f"a defect of kbtui: {type(error).__name__}: {first}"
+        return _fail(f"{told}; please report it, with what KBTUI_TRACEBACK=1 shows", ExitCode.ENGINE_FAILED)
+
+
+def _invoke(words: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("kbtui", words) as context:
+            command.invoke(context)
+    except typer.Exit as ended:
+        return ended.exit_code
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    return ExitCode.DONE
+
+
+def _fail(line: str, code: ExitCode) -> ExitCode:
+    tell(f"kbtui: {' '.join(line.split())}")
+    return code
 
 
 if __name__ == "__main__":

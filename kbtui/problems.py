@@ -49,6 +49,8 @@ def _samples_folder() -> Path:
 
 
 def _resolve(path_or_name: str) -> Path:
+    if not path_or_name.strip():
+        raise UsageError("no problem is named", f"the samples are {', '.join(sample_names())}")
     path = Path(path_or_name).expanduser()
     if path.name == _DECLARATION and path.is_file():
         return path.parent

@@ -1,5 +1,6 @@
 """What a run found, as a value: the champion, its times, over what it is faster and by which clock. Pure."""
 
+import shlex
 from dataclasses import dataclass
 
 from kbtui.domain.event import RungCompleted
@@ -148,7 +149,7 @@ def headline(result: RunResult) -> str:
 
 def browse_commands(git_dir: str, result: RunResult) -> tuple[str, ...]:
     """Three git commands that browse a run."""
-    ref = f"runs/{result.run}"
+    ref, git_dir = f"runs/{result.run}", shlex.quote(git_dir)
     return (
         f"git -C {git_dir} log --first-parent --oneline {ref}",
         f"git -C {git_dir} log --first-parent -p {ref} -- kernel.py",

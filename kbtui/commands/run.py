@@ -1,18 +1,21 @@
 """run, resume, attach, stop: engines and the viewer. Effects: processes, the terminal."""
 
-import sys
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from kbtui.commands.where import open_reader, pick_run
-from kbtui.domain.event import Budget, CommandKind, EndReason, Envelope
+from kbtui.console import tell
+from kbtui.domain.event import Budget, CommandKind, EndReason, Envelope, RunEnded
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
 from kbtui.result import RunResult, browse_commands, headline, run_result
 from kbtui.scheduler.state import RunState
 
 STOP_S = 60.0
+#: How long what goes wrong while a problem is opened is waited for, with a viewer to follow and without.
+OPENING_WATCHED_S, OPENING_DETACHED_S = 10.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +37,18 @@ def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
     engines: list[Engine] = []
 
     def narrate(envelope: Envelope, state: RunState) -> None:
-        print(f"{state.wall_s:7.1f}s {line_of(envelope.event, state)}", file=sys.stderr, flush=True)
+        if not (isinstance(envelope.event, RunEnded) and envelope.event.reason is EndReason.FAILED):
+            tell(f"{state.wall_s:7.1f}s {line_of(envelope.event, state)}")
 
     def hook(engine: Engine) -> None:
         engines.append(engine)
         stop_on_signals(engine)
 
-    state = run_session(spec, lambda run: print(f"run {run} in {spec.workspace}", file=sys.stderr), narrate, hook)
+    state = run_session(spec, lambda run: tell(f"run {run} in {spec.workspace}"), narrate, hook)
     result = run_result(state)
     print_result(Path(spec.workspace), result, as_json)
     if engines and engines[0].interrupted:
+        tell(f"interrupted; go on with: kbtui resume {result.run} --workspace {shlex.quote(spec.workspace)}")
         return ExitCode.INTERRUPTED
     return ExitCode.DONE if result.better else ExitCode.NOTHING_BETTER
 
@@ -52,21 +57,28 @@ def run_detached(spec: RunSpec, watch: bool, look: Look) -> ExitCode:
     """A detached engine; then the viewer where there is a terminal."""
     from kbtui.launch import start_detached
 
-    run = start_detached(spec, Path(spec.workspace) / "engine.log")
-    print(f"run {run} started; its engine goes on without this terminal", file=sys.stderr)
+    opening_s = OPENING_WATCHED_S if watch else OPENING_DETACHED_S
+
+    def begun(run: str) -> None:
+        tell(f"run {run}: opening the problem on the device ...")
+
+    run = start_detached(spec, Path(spec.workspace) / "engine.log", opening_s, begun)
+    tell(f"run {run} started; its engine goes on without this terminal")
     if not watch:
-        print(f"watch it with: kbtui attach {run} --workspace {spec.workspace}", file=sys.stderr)
+        tell(f"watch it with: kbtui attach {run} --workspace {shlex.quote(spec.workspace)}")
         return ExitCode.DONE
     return view(Path(spec.workspace), run, look)
 
 
 def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     """The viewer until the user leaves it; then where things stand and how to come back."""
+    from kbtui.config import load_settings
     from kbtui.launch import start_detached
     from kbtui.tui.run import run_viewer
 
     def take_up(name: str) -> str:
-        spec = RunSpec(workspace=str(workspace), problem="", run=name, budget=Budget(), budget_given=False)
+        host = load_settings().ollama_host
+        spec = RunSpec(str(workspace), "", run=name, budget=Budget(), budget_given=False, ollama_host=host)
         return f"run {start_detached(spec, workspace / 'engine.log')} taken up again"
 
     reader = open_reader(workspace)
@@ -80,10 +92,11 @@ def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     if shown is None:
         return ExitCode.DONE
     print_result(workspace, run_result(reader.state(shown)), as_json=False)
+    where = shlex.quote(str(workspace))
     if left.engine_alive:
-        print(f"the search goes on; come back with: kbtui attach {shown} --workspace {workspace}")
+        print(f"the search goes on; come back with: kbtui attach {shown} --workspace {where}")
     elif not left.ended:
-        print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {workspace}")
+        print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {where}")
     return ExitCode.DONE
 
 
@@ -93,14 +106,14 @@ def stop(workspace: Path, run: str | None) -> ExitCode:
     name = pick_run(reader, run)
     engine = reader.engine()
     if engine is None or not engine.alive or engine.run != name:
-        print(f"run {name} is not running", file=sys.stderr)
+        tell(f"run {name} is not running")
         return ExitCode.DONE
     reader.insert_command(name, CommandKind.STOP)
     deadline_s = time.monotonic() + STOP_S
     while time.monotonic() < deadline_s:
         ended = reader.state(name).ended
         if ended is not None:
-            print(f"run {name} stopped; go on with: kbtui resume {name}", file=sys.stderr)
+            tell(f"run {name} stopped; go on with: kbtui resume {name} --workspace {shlex.quote(str(workspace))}")
             return ExitCode.DONE
         time.sleep(0.2)
     raise EngineError(f"run {name} has not stopped in {STOP_S:.0f} s", f"its engine is pid {engine.pid}")

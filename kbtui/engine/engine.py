@@ -1,10 +1,14 @@
 """The loop: take the scheduler's next action, carry it out, record what happened. Effects: through its ports."""
 
+import json
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import Attachment, Proposal, source_sha
+from kbtui.domain.codec import to_plain
 from kbtui.domain.event import (
     CandidateAdmitted,
     CommandAccepted,
@@ -18,14 +22,14 @@ from kbtui.domain.event import (
     RungCompleted,
 )
 from kbtui.domain.problem import Problem
-from kbtui.domain.proposal import Hint
+from kbtui.domain.proposal import Hint, ProposalRequest
 from kbtui.domain.rung import COMPILE
 from kbtui.engine.admission import candidate_of, first_kernel, submission, trailers
 from kbtui.engine.meter import Meter
-from kbtui.engine.ports import Device, Generator, Ledger
+from kbtui.engine.ports import Device, Generator, Ledger, Stoppable
 from kbtui.engine.pulse import Activity, Pulse
 from kbtui.engine.requests import evaluation_request, proposal_request
-from kbtui.errors import KbtuiError
+from kbtui.errors import KbtuiError, UsageError
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.best import best_commit_with
 from kbtui.scheduler.judge import judge
@@ -35,8 +39,12 @@ from kbtui.scheduler.state import RunState
 
 HintChooser = Callable[[RunState, Propose], tuple[Hint, ...]]
 Narrator = Callable[[Envelope, RunState], None]
+#: What is wrong with the room on the disk, in one line; None where there is enough.
+Room = Callable[[], str | None]
 
 PAUSE_POLL_S = 0.2
+
+_log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -52,6 +60,7 @@ class Engine:
         meter: Meter,
         narrate: Narrator,
         policy: Policy = DEFAULT_POLICY,
+        room: Room = lambda: None,
     ) -> None:
         self._problem = problem
         self._ledger = ledger
@@ -61,23 +70,35 @@ class Engine:
         self._meter = meter
         self._narrate = narrate
         self._policy = policy
+        self._room = room
         self._sources: dict[str, str] = {}
         self.interrupted: str | None = None
+        self._answering = False
         self.state = RunState()
         for envelope in ledger.events():
             self.state.apply(envelope)
 
-    def run(self) -> RunEnded:
-        """Until the budget is spent, the user stops it or nothing is left to try.
+    def interrupt(self, why: str) -> None:
+        """End the run after the current evaluation, and a generator's answer at once. May come from a signal."""
+        self.interrupted = why
+        self._stop_generators()
+
+    def run(self, opened: Callable[[], None] = lambda: None) -> RunEnded:
+        """Until the budget is spent, the user stops it or nothing is left to try. ``opened``: the problem is open.
 
         Raises KbtuiError where it cannot go on (a reference that raises, no device).
         """
-        pulse = Pulse(self._ledger, self._meter)
+        pulse = Pulse(self._ledger, self._meter, self._end_long_answers)
         try:
             self._open(pulse)
+            opened()
             while True:
                 self._take_commands()
-                match self._next_action():
+                action = self._next_action()
+                if not isinstance(action, Finish) and (full := self._room()):
+                    self._await_room(full, pulse)
+                    continue
+                match action:
                     case AdmitFirst():
                         self._admit(first_kernel(self._problem), None)
                     case Evaluate() as action:
@@ -88,6 +109,7 @@ class Engine:
                         pulse.show(Activity("paused"))
                         time.sleep(PAUSE_POLL_S)
                     case Finish(reason, detail):
+                        self._check_begun(reason)
                         ended = RunEnded(reason, detail)
                         self._record(ended)
                         return ended
@@ -113,12 +135,53 @@ class Engine:
             self._meter.add_gpu(report.gpu_s)
             self._record(ProblemOpened(report))
 
+    def _check_begun(self, reason: EndReason) -> None:
+        """Raises UsageError where a search without a first kernel ends because nothing could draft one."""
+        if reason is EndReason.EXHAUSTED and not self.state.tried:
+            raise UsageError(
+                f"no generator can draft a first kernel of {self._problem.spec.name}",
+                "give one with --kernel FILE, or a model that writes one with --model NAME",
+            )
+
+    def _await_room(self, full: str, pulse: Pulse) -> None:
+        """Nothing is evaluated on a full disk: what fails for want of room would be taken for a kernel's fault."""
+        _log.warning("waiting: %s", full)
+        pulse.show(Activity(f"waiting: {full}"))
+        while self._room() and not isinstance(self._next_action(), Finish):
+            self._take_commands()
+            time.sleep(PAUSE_POLL_S)
+
+    def _stop_generators(self) -> None:
+        for generator in self._generators.values():
+            if isinstance(generator, Stoppable):
+                generator.stop()
+
+    def _end_long_answers(self) -> None:
+        """Once a second, beside the loop: a model may take minutes over an answer that nobody will use any more."""
+        if not self._answering:
+            return
+        limit_s = self.state.budget.wall_s
+        over = limit_s is not None and self._meter.wall_s >= limit_s
+        if over or self.interrupted or any(c.kind is CommandKind.STOP for c in self._ledger.take_commands()):
+            self._stop_generators()
+
     def _take_commands(self) -> None:
         for command in self._ledger.take_commands():
-            self._record(command)
+            self._record(self._harmless(command))
         for command in self.state.commands:
-            if command.kind is CommandKind.SUBMIT and source_sha(command.argument) not in self.state.seen:
+            known = self.state.seen.keys() | self.state.open_batch.keys()
+            if command.kind is CommandKind.SUBMIT and source_sha(command.argument) not in known:
                 self._admit_submission(command)
+
+    def _harmless(self, command: CommandAccepted) -> CommandAccepted:
+        """A budget that is none is recorded as the one in force, saying so: an event is read for ever."""
+        if command.kind is not CommandKind.BUDGET:
+            return command
+        try:
+            budget_of_json(command.argument)
+        except UsageError as error:
+            return replace(command, argument=json.dumps(to_plain(self.state.budget)), note=f"refused: {error.what}")
+        return command
 
     def _admit_submission(self, command: CommandAccepted) -> None:
         parent = command.parent if command.parent in self.state.tried else None
@@ -172,7 +235,7 @@ class Engine:
         request = proposal_request(self.state, action, self._problem, self._source, hints)
         start_s, note = self._meter.wall_s, action.why
         try:
-            proposals = self._generators[action.generator].propose(request)
+            proposals = self._answer(action.generator, request)
         except KbtuiError as error:
             proposals, note = (), str(error)
         for proposal in proposals:
@@ -185,6 +248,14 @@ class Engine:
         self._record(
             ProposalsMade(action.generator, action.parent, fresh, repeated, not proposals, wall_s, note),
         )
+
+    def _answer(self, name: str, request: ProposalRequest) -> tuple[Proposal, ...]:
+        generator = self._generators[name]
+        self._answering = isinstance(generator, Stoppable)
+        try:
+            return generator.propose(request)
+        finally:
+            self._answering = False
 
     def _record(self, event: Event, attachments: tuple[Attachment, ...] = ()) -> None:
         best = best_commit_with(self.state, event)

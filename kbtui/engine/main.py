@@ -1,11 +1,17 @@
-"""The detached engine's entry point: ``python -m kbtui.engine.main SPEC_JSON READY_FD``. Effects: signals, one pipe."""
+"""The detached engine's entry point: ``python -m kbtui.engine.main SPEC_JSON READY_FD``. Effects: signals, one pipe.
 
+Through the pipe goes one JSON line when the run exists (``run``), one when its problem is open (``opened``), and, where
+either fails, one with ``error`` and ``exit_code`` instead.
+"""
+
+import contextlib
 import json
 import os
 import signal
 import sys
 from types import FrameType
 
+from kbtui.console import tell
 from kbtui.domain.codec import from_plain
 from kbtui.domain.event import Envelope
 from kbtui.engine.engine import Engine
@@ -22,7 +28,9 @@ def stop_on_signals(engine: Engine) -> None:
     def on_signal(number: int, frame: FrameType | None) -> None:
         if engine.interrupted:
             raise KeyboardInterrupt
-        engine.interrupted = signal.Signals(number).name
+        engine.interrupt(signal.Signals(number).name)
+        with contextlib.suppress(OSError):  # not print: the signal may have come in the middle of one
+            os.write(2, b"stopping after the current evaluation; once more to stop at once\n")
 
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
@@ -33,21 +41,20 @@ def main(spec_json: str, ready_fd: int) -> ExitCode:
     spec = from_plain(RunSpec, json.loads(spec_json))
 
     def say(message: dict[str, object]) -> None:
-        nonlocal ready_fd
-        if ready_fd >= 0:
+        with contextlib.suppress(OSError):  # the one who started us may not be listening any more
             os.write(ready_fd, json.dumps(message).encode() + b"\n")
-            os.close(ready_fd)
-            ready_fd = -1
 
     def narrate(envelope: Envelope, state: RunState) -> None:
-        print(f"{envelope.at} {line_of(envelope.event, state)}", flush=True)
+        tell(f"{envelope.at} {line_of(envelope.event, state)}")
 
     try:
-        run_session(spec, lambda run: say({"run": run}), narrate, stop_on_signals)
+        run_session(spec, lambda run: say({"run": run}), narrate, stop_on_signals, lambda: say({"opened": True}))
     except KbtuiError as error:
+        tell(f"kbtui: {error}")
         say({"error": str(error), "exit_code": int(error.exit_code)})
-        print(f"kbtui: {error}", flush=True)
         return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
     return ExitCode.DONE
 
 

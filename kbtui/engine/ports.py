@@ -1,7 +1,7 @@
 """The seams of the engine: what it needs of a device, a generator and a ledger."""
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kbtui.domain.candidate import Attachment, Proposal
 from kbtui.domain.device import DeviceSpec
@@ -43,6 +43,13 @@ class Generator(Protocol):
     name: str
 
     def propose(self, request: ProposalRequest) -> tuple[Proposal, ...]: ...
+
+
+@runtime_checkable
+class Stoppable(Protocol):
+    """A generator whose answer may take long; ``stop`` ends it at once, with what it has. Called from any thread."""
+
+    def stop(self) -> None: ...
 
 
 class Ledger(Protocol):

@@ -1,6 +1,7 @@
 """The engine's heartbeat and its live samples, written beside the main loop. Effects: a thread, the store."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kbtui.domain.measurement import LiveSample
@@ -21,10 +22,14 @@ class Activity:
 
 
 class Pulse:
-    """Beats once a second, at once when the activity changes, and flushes samples four times a second."""
+    """Beats once a second, at once when the activity changes, and flushes samples four times a second.
 
-    def __init__(self, ledger: Ledger, meter: Meter) -> None:
+    ``on_beat`` is called with each beat, in the pulse's own thread.
+    """
+
+    def __init__(self, ledger: Ledger, meter: Meter, on_beat: Callable[[], None] = lambda: None) -> None:
         self._ledger = ledger
+        self._on_beat = on_beat
         self._meter = meter
         self._activity = Activity("starting")
         self._samples: list[LiveSample] = []
@@ -63,6 +68,7 @@ class Pulse:
     def _beat(self) -> None:
         now = self._activity
         self._ledger.beat(now.what, now.candidate, now.rung, self._meter.wall_s, self._meter.gpu_s)
+        self._on_beat()
 
     def _flush(self) -> None:
         with self._lock:

@@ -1,8 +1,10 @@
 """One engine's life on one run: lock, ledger, device, generators, loop. Effects: all of them, put together here."""
 
+import shutil
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from hints import choose_hints, load_hints
@@ -15,17 +17,20 @@ from kbtui.engine.ports import Device, Ledger
 from kbtui.engine.replaying import generators_on, meter_on, problem_on, spent_of
 from kbtui.engine.requests import diagnosis_of
 from kbtui.engine.spec import RunSpec
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import EngineError, KbtuiError, UsageError
 from kbtui.evaluation.devices import REPLAY, open_device
-from kbtui.kernel_file import read_kernel
+from kbtui.kernel_file import with_kernel
 from kbtui.problems import load_problem
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.state import RunState, Tried, problem_sha
 from store.lock import EngineLock
+from store.packing import pack
 from store.record import Checkpoint, create_run, no_checkpoint, open_run
 from store.workspace import Workspace, create_workspace, open_workspace
 
 HINTS_A_QUESTION = 4
+#: Free bytes below which nothing is evaluated: a candidate's compiled files take up to a few megabytes.
+LEAST_ROOM_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,14 @@ def open_session(spec: RunSpec, narrate: Narrator, checkpoint: Checkpoint = no_c
             started = _started(ledger)
             generators = generators_on(device, started, spec.ollama_host)
             meter = meter_on(device, spent_of(ledger, started))
+            choose, room = hint_chooser(problem, load_hints()), room_on(workspace.root)
             yield Session(
-                Engine(problem, ledger, device, generators, hint_chooser(problem, load_hints()), meter, narrate),
+                Engine(problem, ledger, device, generators, choose, meter, narrate, room=room),
                 ledger,
                 device,
             )
+        with suppress(KbtuiError):  # nothing is timed any more; a repository left loose is none the worse
+            pack(workspace)
 
 
 def run_session(
@@ -63,28 +71,85 @@ def run_session(
     ready: Callable[[str], None],
     narrate: Narrator,
     hook: Callable[[Engine], None],
+    opened: Callable[[], None] = lambda: None,
     *,
     checkpoint: Checkpoint = no_checkpoint,
 ) -> RunState:
-    """Run to the end and return the final state. ``ready`` is told the run's name; ``hook`` gets the engine once."""
-    with open_session(spec, narrate, checkpoint) as session:
-        ready(session.ledger.run)
-        hook(session.engine)
-        try:
-            session.engine.run()
-        except KbtuiError as error:
-            session.engine.give_up(RunEnded(EndReason.FAILED, str(error)))
+    """Run to the end and return the final state.
+
+    ``ready`` is told the run's name, ``hook`` gets the engine once, ``opened`` is called when the problem is open.
+    Raises KbtuiError, and nothing else: of a defect of ours the traceback goes into the engine's log.
+    """
+    try:
+        with open_session(spec, narrate, checkpoint) as session:
+            ready(session.ledger.run)
+            hook(session.engine)
+            return _run(session, opened)
+    except KbtuiError:
+        raise
+    except Exception as error:
+        raise _defect(error, Path(spec.workspace) / "engine.log") from error
+
+
+def _run(session: Session, opened: Callable[[], None]) -> RunState:
+    try:
+        session.engine.run(opened)
+    except Exception as error:
+        stopped = session.engine.interrupted
+        told = RunEnded(EndReason.STOPPED, f"interrupted by {stopped}") if stopped else None
+        with suppress(Exception):  # what cannot be recorded now is what is being raised
+            session.engine.give_up(told or RunEnded(EndReason.FAILED, _first_line(error)))
+        if not (stopped and isinstance(error, KbtuiError)):
             raise
-        return session.engine.state
+    return session.engine.state
+
+
+def _defect(error: Exception, log: Path) -> KbtuiError:
+    with suppress(OSError), log.open("a") as file:
+        traceback.print_exception(error, file=file)
+    if isinstance(error, OSError):
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        return EngineError(f"the engine cannot go on: {what}", "mend that, then `kbtui resume`")
+    return EngineError(
+        f"a defect of kbtui: {type(error).__name__}: {_first_line(error)}", f"please report it with {log}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def room_on(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> Callable[[], str | None]:
+    """Says whether the disk that holds a folder is too full to go on."""
+
+    def room() -> str | None:
+        free = shutil.disk_usage(folder).free
+        if free >= least_bytes:
+            return None
+        return f"only {free >> 20} MB are free for {folder}; make room ({least_bytes >> 20} MB) and it goes on"
+
+    return room
+
+
+def check_model(generators: tuple[str, ...], model: str | None, host: str | None) -> None:
+    """Before a run begins. Raises DeviceError where no Ollama answers, UsageError where it has not got the model."""
+    if "llm" not in generators:
+        return
+    if not model:
+        raise UsageError("the llm generator needs a model", "name one that Ollama has: --model NAME")
+    from kbtui.generation.llm import list_models  # httpx is slow to import, and most runs ask no model
+
+    pulled = list_models(host)
+    if model not in pulled and f"{model}:latest" not in pulled:
+        has = f"; it has {', '.join(pulled[:8])}" if pulled else ""
+        raise UsageError(f"the model {model!r} is not pulled", f"run `ollama pull {model}`{has}")
 
 
 @contextmanager
 def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iterator[tuple[Problem, Ledger, Device]]:
-    problem = load_problem(spec.problem)
-    if spec.kernel:
-        problem = replace(problem, kernel_source=read_kernel(Path(spec.kernel)))
-    if "llm" in spec.generators and not spec.model and not spec.device.startswith(REPLAY):
-        raise UsageError("the llm generator needs a model", "name one that Ollama has: --model NAME")
+    problem = with_kernel(load_problem(spec.problem), Path(spec.kernel) if spec.kernel else None)
+    if not spec.device.startswith(REPLAY):
+        check_model(spec.generators, spec.model, spec.ollama_host)
     device = open_device(spec.device, workspace.root)
     try:
         problem = problem_on(device, problem)
@@ -119,6 +184,8 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
         started = _started(ledger)
         spent = spent_of(ledger, started)
         budget = resumed_budget(_fold(ledger), spec, spent)
+        if not started.device.key.startswith(REPLAY):
+            check_model(started.generators, started.model, spec.ollama_host)
         device = open_device(started.device.key, workspace.root)
         try:
             problem = _same_problem(started, device)
@@ -155,7 +222,7 @@ def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
 def _same_problem(started: RunStarted, device: Device) -> Problem:
     problem = problem_on(device, load_problem(started.problem_path))
     if started.kernel_path:
-        problem = replace(problem, kernel_source=read_kernel(Path(started.kernel_path)))
+        problem = with_kernel(problem, Path(started.kernel_path))
     if problem_sha(problem) != started.problem_sha:
         raise UsageError(
             f"the problem at {started.problem_path} has changed since run {started.run} began",
