@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlmodel import SQLModel
 
-from kbtui.errors import EngineError
+from kbtui.errors import EngineError, UsageError
 from store.tables import ALL
 
 BUSY_TIMEOUT_MS = 10_000
 #: Below this size a damaged page is looked for on each opening (a few milliseconds a megabyte).
 QUICK_CHECK_BYTES = 16 << 20
+
+_WRITABLE = "its folder must be writable and have room; copy it to such a place and give --workspace DIR"
 
 Migration = Callable[[Connection], None]
 
@@ -33,11 +35,12 @@ class DamagedIndexError(Exception):
 def open_index(path: Path) -> Engine:
     """The index for the engine, made or migrated where needed; transactions begin immediate, threads may share it.
 
-    Raises DamagedIndexError on a file that is not sound, EngineError on one of a newer version.
+    Raises DamagedIndexError on a file that is not sound, EngineError on one of a newer version, UsageError where it
+    cannot be written.
     """
     engine = _engine(path, QueuePool, "BEGIN IMMEDIATE")
     try:
-        with _damage_noticed():
+        with _damage_noticed(path):
             _check(path, engine)
             _prepare(path, engine)
     except BaseException:
@@ -59,7 +62,7 @@ def open_for_commands(path: Path) -> Engine:
 def open_for_reading(path: Path) -> Connection:
     """One connection for short reads, each seeing what is committed by then; it cannot write."""
     engine = _engine(path, NullPool, None)
-    with _damage_noticed():
+    with _damage_noticed(path):
         connection = engine.connect()
         connection.exec_driver_sql("PRAGMA query_only=ON")
         found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
@@ -135,11 +138,14 @@ def _version_error(path: Path, found: int) -> EngineError:
 
 
 @contextlib.contextmanager
-def _damage_noticed() -> Iterator[None]:
+def _damage_noticed(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, DatabaseError) as error:
         said = str(error).lower()
         if "not a database" in said or "malformed" in said:
             raise DamagedIndexError(said) from None
+        if isinstance(error, sqlite3.OperationalError | OperationalError):
+            why = getattr(error, "orig", None) or error
+            raise UsageError(f"{path} cannot be opened: {why}", _WRITABLE) from None
         raise

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kbtui.errors import EngineError
+from kbtui.errors import EngineError, UsageError
 
 #: A reader that asks whether the lock is held takes it for an instant; an engine tries again for this long.
 RETRY_S = 0.3
@@ -34,8 +34,11 @@ class EngineLock:
         self._started_at = ""
 
     def acquire(self, run: str = "") -> Self:
-        """Raises EngineError naming the holder where another process has it."""
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """Raises EngineError naming the holder where another process has it, UsageError where it cannot be made."""
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UsageError(f"cannot write {self.path}: {error.strerror}", "give --workspace DIR") from None
         if not _try_lock(fd, RETRY_S):
             os.close(fd)
             raise _held_by(read_holder(self.path))

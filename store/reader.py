@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Executable, Row, func, insert, select
 from sqlalchemy.exc import OperationalError
 
+from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind, Envelope
 from kbtui.domain.measurement import LiveSample
@@ -161,7 +162,11 @@ class Reader:
     def insert_command(
         self, run: str, kind: CommandKind, argument: str = "", note: str = "", parent: str | None = None
     ) -> int:
-        """Ask something of the run's engine; returns the command's id. Raises UsageError where there is no such run."""
+        """Ask something of the run's engine; returns the command's id.
+
+        Raises UsageError where there is no such run, or the argument cannot be what the kind wants.
+        """
+        _check_argument(kind, argument, note)
         row = {"run": run, "kind": str(kind), "argument": argument, "note": note, "parent": parent}
         last = select(func.max(COMMAND.c.id)).where(COMMAND.c.run == run)
         try:
@@ -212,6 +217,15 @@ class Reader:
             rows = self._connection.execute(query).all()
             self._connection.rollback()
         return rows
+
+
+def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
+    if kind is CommandKind.BUDGET:
+        budget_of_json(argument)
+    try:
+        f"{argument}{note}".encode()
+    except UnicodeEncodeError:
+        raise UsageError("the command holds a character that is not Unicode's", "give text in UTF-8") from None
 
 
 def _run_row(row: Row[Any], at_work: bool) -> RunRow:

@@ -148,8 +148,12 @@ class RunLedger:
         self._best_effort(write)
 
     def take_commands(self) -> tuple[CommandAccepted, ...]:
-        """Commands which are not events yet, in order; the same again until they are appended."""
-        pending = (COMMAND.c.run == self.run, COMMAND.c.accepted_seq.is_(None))
+        """Commands which are not events yet, in order; the same again until they are appended.
+
+        What a later version's viewer asked, of a kind that is not known here, is left where it is.
+        """
+        known = COMMAND.c.kind.in_([str(kind) for kind in CommandKind])
+        pending = (COMMAND.c.run == self.run, COMMAND.c.accepted_seq.is_(None), known)
         query = select(COMMAND).where(*pending).order_by(COMMAND.c.id)
         with reading(self._index) as connection:
             rows = connection.execute(query).all()

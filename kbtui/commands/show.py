@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.commands.where import open_reader, pick_candidate, pick_run
+from kbtui.console import tell
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode, UsageError
@@ -126,9 +127,12 @@ def export(workspace: Path, run: str | None, into: Path) -> ExitCode:
     reader = open_reader(workspace)
     name = pick_run(reader, run)
     state = reader.state(name)
-    if into.exists() and any(into.iterdir()):
-        raise UsageError(f"{into} is not empty", "name a folder that is new")
-    (into / "artifacts").mkdir(parents=True)
+    if into.exists() and (not into.is_dir() or any(into.iterdir())):
+        raise UsageError(f"{into} is there already", "name a folder that is new")
+    try:
+        (into / "artifacts").mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {into}: {error.strerror}", "name a folder that can be made") from None
     result = run_result(state)
     tried = pick_candidate(state, "best")
     (into / "kernel.py").write_text(reader.source(tried.commit))
@@ -138,7 +142,7 @@ def export(workspace: Path, run: str | None, into: Path) -> ExitCode:
     missing = [sha for sha in _artifacts(state.tried.values()) if not _copy(reader, sha, into / "artifacts")]
     print(f"{into}: {tried.candidate.id} {tried.candidate.summary}")
     for sha in missing:
-        print(f"kbtui: artifact {sha} is missing", file=sys.stderr)
+        tell(f"kbtui: artifact {sha} is missing")
     return ExitCode.DONE
 
 
@@ -149,7 +153,7 @@ def _artifacts(tried: Any) -> list[str]:
 def _copy(reader: Any, sha: str, into: Path) -> bool:
     try:
         (into / sha).write_bytes(reader.artifact(sha))
-    except FileNotFoundError:
+    except UsageError:  # missing or damaged
         return False
     return True
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hints import choose_hints, load_hints
-from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed, RunStarted, Spent
+from kbtui.domain.event import Budget, CommandKind, EndReason, RunEnded, RunResumed, RunStarted, Spent
 from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import Hint
 from kbtui.domain.rung import DEFAULT_LADDER
@@ -194,12 +194,20 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
                     f"run {spec.run} was measured on {started.device.name}, this is {device.spec.name}",
                     "start a new run here: times of two chips cannot be compared",
                 )
+            _settle_old_commands(ledger, spent)
             ledger.append(RunResumed(budget, "taken up again"), spent.wall_s, spent.gpu_s)
             yield problem, ledger, device
         finally:
             device.close()
     finally:
         ledger.close()
+
+
+def _settle_old_commands(ledger: Ledger, spent: Spent) -> None:
+    """A stop or pause that came too late for the engine before this one is not meant for the resumed run."""
+    for command in ledger.take_commands():
+        if command.kind in (CommandKind.STOP, CommandKind.PAUSE):
+            ledger.append(command, spent.wall_s, spent.gpu_s)
 
 
 def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
