@@ -13,6 +13,13 @@ from dataclasses import dataclass, field
 from kbtui.domain.problem import ProblemSpec
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, verified
 from kbtui.evaluation import policy_tables as tables
+from kbtui.evaluation.policy_source import (
+    any_used,
+    is_plain_text,
+    leads_to_allowed,
+    own_names,
+    without_main_block,
+)
 
 _STAGE = 0
 _MAX_SOURCE_CHARS = 200_000
@@ -35,7 +42,7 @@ def check_policy(source: str, spec: ProblemSpec) -> Verdict:
     tree = _parse(source)
     if isinstance(tree, Verdict):
         return tree
-    findings = find_all(tree, spec.allowed_ops)
+    findings = find_all(without_main_block(tree, source), spec.allowed_ops)
     if findings:
         first = min(findings, key=lambda f: f.line)
         more = f" ({len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -109,6 +116,7 @@ class _Walk(ast.NodeVisitor):
     findings: list[Finding] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     jit_functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
     uses_jit: bool = False
     in_kernel: bool = False
 
@@ -117,6 +125,7 @@ class _Walk(ast.NodeVisitor):
         for inner in ast.walk(node):
             if isinstance(inner, ast.Import | ast.ImportFrom):
                 self._take_aliases(inner)
+        self.own = own_names(node) - self.aliases.keys()
         self.generic_visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -130,7 +139,7 @@ class _Walk(ast.NodeVisitor):
             return self._refuse_import(node, module)
         for alias in node.names:
             path = f"{module}.{alias.name}"
-            if path in tables.IMPORTS:
+            if path in tables.IMPORTS or leads_to_allowed(path):
                 continue
             if alias.name == "*":
                 self._refuse(node, Reason.POLICY_IMPORT, f"`from {module} import *`", "name what you import")
@@ -156,7 +165,8 @@ class _Walk(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
-        dunder = node.id.startswith("__") and node.id not in tables.DUNDERS_ALLOWED
+        renamed = node.id == "__name__" and not isinstance(node.ctx, ast.Load)
+        dunder = node.id.startswith("__") and (node.id not in tables.DUNDERS_ALLOWED or renamed)
         if dunder or node.id in tables.BUILTINS_REFUSED:
             self._refuse(node, Reason.POLICY_NAME, f"`{node.id}`", "a kernel does not need it")
         elif isinstance(node.ctx, ast.Load) and node.id in self.aliases:
@@ -165,6 +175,8 @@ class _Walk(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         path = self._path(node)
         if path is None:
+            if not isinstance(node.ctx, ast.Load) and not self._is_own(node.value):
+                self._refuse(node, Reason.POLICY_NAME, f"assignment to `.{node.attr}`", "keep state in a name")
             self._judge_attribute(node)
             self.generic_visit(node)
         elif not isinstance(node.ctx, ast.Load):
@@ -178,8 +190,18 @@ class _Walk(ast.NodeVisitor):
                 return self._judge_getattr(node)
             case ast.Name(id="type") if len(node.args) != 1:
                 self._refuse(node, Reason.POLICY_NAME, "a class made by type()", "use plain functions")
+            case ast.Attribute(attr="format", value=value) if not is_plain_text(value):
+                self._refuse(node, Reason.POLICY_NAME, "`.format` reaching into objects", "use an f-string")
             case ast.Attribute(attr=name, value=value) if self._is_method(node.func) and not self._is_limits(value):
                 self._judge_method(node, name)
+        self.generic_visit(node)
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> None:
+        for name in node.kwd_attrs:
+            reached = ast.copy_location(ast.Attribute(ast.Name("matched", ast.Load()), name, ast.Load()), node)
+            call = ast.copy_location(ast.Call(reached, [], []), node)
+            ast.fix_missing_locations(call)
+            self.visit(call)
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
@@ -203,6 +225,10 @@ class _Walk(ast.NodeVisitor):
             self._refuse(node, Reason.POLICY_NAME, f"`.{name}`", "stay within your own kernel")
         elif name in tables.METHODS_LEAVE and not self.in_kernel and not self._allows(name):
             self._refuse(node, Reason.POLICY_NAME, f"`.{name}`", "keep values on the device")
+
+    def _is_own(self, value: ast.expr) -> bool:
+        """``self.weight = ...`` and ``kernel_function.cache = ...``: nothing of anybody else's."""
+        return isinstance(value, ast.Name) and value.id in self.own
 
     def _is_method(self, function: ast.Attribute) -> bool:
         return not self.in_kernel and self._path(function) is None
@@ -295,18 +321,10 @@ def _structure(tree: ast.Module, walk: _Walk) -> Iterator[Finding]:
         yield Finding(
             _last_line(tree), Reason.NO_TRITON_KERNEL, "no @triton.jit function", "write the kernel in Triton"
         )
-    elif walk.jit_functions and not any(_is_used(tree, f) for f in walk.jit_functions.values()):
+    elif walk.jit_functions and not any_used(tree, walk.jit_functions):
         name, function = next(iter(walk.jit_functions.items()))
         do = "launch it from kernel_function with kernel[grid](...)"
         yield Finding(function.lineno, Reason.NO_TRITON_KERNEL, f"the kernel {name} is never used", do)
-
-
-def _is_used(tree: ast.Module, function: ast.FunctionDef) -> bool:
-    inside = {id(n) for n in ast.walk(function)}
-    return any(
-        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == function.name and id(n) not in inside
-        for n in ast.walk(tree)
-    )
 
 
 def _entry_point(tree: ast.Module) -> ast.FunctionDef | ast.ClassDef | None:

@@ -30,7 +30,7 @@ _ASKS = frozenset({
     "promote_types", "result_type", "broadcast_shapes", "no_grad", "inference_mode", "contiguous_format",
     "channels_last", "channels_last_3d", "preserve_format", "strided", "get_default_dtype",
     "cuda.get_device_properties", "cuda.get_device_capability", "cuda.current_device", "cuda.device",
-    "cuda.is_available", "cuda.device_count", "cuda.get_device_name", "version.cuda",
+    "cuda.is_available", "cuda.device_count", "cuda.get_device_name", "version.cuda", "autograd.Function",
 })  # fmt: skip
 _MODULES = frozenset({
     "Module", "Parameter", "ParameterList", "ParameterDict", "ModuleList", "Linear", "Conv1d", "Conv2d", "Conv3d",
@@ -64,7 +64,7 @@ BUILTINS_REFUSED = frozenset({
 ATTRIBUTES_REFUSED = frozenset({
     "f_back", "f_globals", "f_locals", "f_builtins", "f_code", "gi_frame", "gi_code", "cr_frame", "ag_frame",
     "tb_frame", "tb_next", "func_globals", "co_code", "cache_clear", "fn", "src", "run", "device_caches",
-    "pre_run_hooks", "add_pre_run_hook", "used_global_vals",
+    "pre_run_hooks", "add_pre_run_hook", "used_global_vals", "format_map",
 })  # fmt: skip
 DUNDERS_ALLOWED = frozenset({"__init__", "__name__", "__doc__", "__call__", "__future__", "__all__", "__file__"})
 
@@ -79,6 +79,26 @@ METHODS_COMPUTE = frozenset({
     "true_divide", "floor_divide", "addcmul", "addcdiv", "lerp", "neg", "negative", "pow", "fmod", "remainder",
     "multiply", "divide", "subtract", "apply_", "map_", "bernoulli", "normal_", "uniform_", "random_", "all", "any",
     "eq", "ne", "lt", "le", "gt", "ge", "equal", "allclose", "isclose", "logical_and", "logical_or",
+    "absolute", "acos", "acosh", "addr", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "argsort", "argwhere", "as_strided_scatter", "asin", "asinh", "atan", "atan2", "atanh", "bincount",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "cauchy", "ceil", "cholesky", "cholesky_inverse", "cholesky_solve", "clamp_max", "clamp_min", "conj_physical",
+    "copysign", "corrcoef", "cosh", "count_nonzero", "cov", "cross", "cummax", "cummin", "deg2rad", "dequantize",
+    "det", "diag", "diag_embed", "diagflat", "diagonal_scatter", "diff", "digamma", "dist", "erfc", "erfinv",
+    "exponential", "fill_diagonal", "fix", "flip", "fliplr", "flipud", "float_power", "floor", "fmax", "fmin",
+    "frac", "frexp", "gcd", "geometric", "geqrf", "ger", "greater", "greater_equal", "hardshrink", "hash_tensor",
+    "heaviside", "histc", "histogram", "hypot", "i0", "igamma", "igammac", "index_copy", "index_fill",
+    "index_reduce", "inverse", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "kron",
+    "lcm", "ldexp", "less", "less_equal", "lgamma", "log_normal", "logaddexp", "logaddexp2", "logcumsumexp",
+    "logdet", "logical_not", "logical_xor", "logit", "lu", "lu_solve", "map2", "masked_scatter", "masked_select",
+    "matrix_exp", "matrix_power", "maximum", "minimum", "mode", "msort", "multinomial", "mvlgamma", "nan_to_num",
+    "nanmean", "nanmedian", "nanquantile", "nansum", "nextafter", "nonzero_static", "not_equal", "orgqr", "ormqr",
+    "pinverse", "polygamma", "prelu", "put", "qr", "quantile", "rad2deg", "reinforce", "renorm",
+    "repeat_interleave", "roll", "rot90", "round", "select_scatter", "sgn", "sign", "signbit", "sinc", "sinh",
+    "slice_inverse", "slice_scatter", "slogdet", "smm", "sparse_mask", "sspaddmm", "stft", "sum_to_size", "svd",
+    "take", "take_along_dim", "tan", "to_mkldnn", "to_padded_tensor", "to_sparse", "to_sparse_bsc",
+    "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc", "to_sparse_csr", "trace", "triangular_solve", "tril",
+    "triu", "trunc", "unique_consecutive", "xlogy", "cdist",
 })  # fmt: skip
 #: Methods that bring values to the host, write files or escape to other memory.
 METHODS_LEAVE = frozenset({

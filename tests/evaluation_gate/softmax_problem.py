@@ -166,3 +166,14 @@ CHEATS |= {
         "forbidden_op",
     ),
 }
+
+CHEATS |= {
+    f"patches {what}": (kernel(f"{line}\nreturn launch(x, torch.empty_like(x))"), "globals_changed")
+    for what, line in {
+        "a tensor's method": "type(x).exp = lambda *a: None",
+        "torch": "torch.empty_strided = lambda *a, **k: None",
+        "timers": "torch.cuda.Event.elapsed_time = lambda *a: 0.001",
+        "launches": "import triton.runtime.jit as j\nj.JITFunction.run = lambda *a, **k: None",
+        "the interpreter": "import triton.runtime.interpreter as i\ni.GridExecutor.run_all = lambda *a: None",
+    }.items()
+}

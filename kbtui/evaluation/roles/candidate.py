@@ -18,7 +18,7 @@ from kbtui.evaluation import candidate_module
 from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.roles import launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
-from kbtui.evaluation.roles.guard import Watch, global_flags, unwatched
+from kbtui.evaluation.roles.guard import Watch, global_flags, harness_objects, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
 from kbtui.evaluation.roles.nudge import nudge
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
@@ -57,6 +57,7 @@ class Candidate:
         self._bench: Any = None
         self._queue_s = 0.0
         self._flags = global_flags()
+        self._objects: dict[str, int] = {}
         self._gpu: Callable[[], Any] = contextlib.nullcontext
 
     def warm(self) -> None:
@@ -81,6 +82,7 @@ class Candidate:
         if cache:
             os.environ["TRITON_CACHE_DIR"] = cache
         self._source, self._context = payload.decode(), None
+        self._objects = harness_objects()
         self._function = None
         if candidate_module.ENTRY_POINT in self._source or candidate_module.MODEL_ENTRY_POINT not in self._source:
             with self._gpu():
@@ -209,7 +211,13 @@ class Candidate:
     def _flag_fault(self) -> dict[str, str] | None:
         after = global_flags()
         changed = [name for name, value in self._flags.items() if after[name] != value]
-        return {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed)}"} if changed else None
+        now = harness_objects()
+        changed += [name for name, value in self._objects.items() if now.get(name) != value]
+        return (
+            {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed[:_NAMES_SHOWN])}"}
+            if changed
+            else None
+        )
 
 
 def _left_alone(_: int) -> contextlib.AbstractContextManager[None]:

@@ -72,6 +72,30 @@ def unwatched() -> Iterator[None]:
         yield
 
 
+def harness_objects() -> dict[str, int]:
+    """The identity of everything of torch and Triton that a patched method would stand in for."""
+    from triton.compiler.compiler import CompiledKernel
+    from triton.runtime.interpreter import GridExecutor
+    from triton.runtime.jit import JITFunction, KernelInterface
+
+    owners = (
+        torch,
+        torch.Tensor,
+        torch.cuda,
+        torch.cuda.Event,
+        CompiledKernel,
+        GridExecutor,
+        JITFunction,
+        KernelInterface,
+    )
+    return {
+        f"{owner.__name__}.{name}": id(value)
+        for owner in owners
+        for name, value in tuple(vars(owner).items())
+        if callable(value) or isinstance(value, property)
+    }
+
+
 def global_flags() -> dict[str, Any]:
     """torch's process-wide switches that change results or times."""
     return {
