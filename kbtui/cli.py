@@ -33,6 +33,7 @@ Refresh = Annotated[float | None, typer.Option("--refresh", help="Most redraws a
 DeviceKey = Annotated[
     str | None, typer.Option("--device", "-d", help="auto, cuda:N, model:a100, model:h100, model:h200")
 ]
+ProblemPath = Annotated[str | None, typer.Option("--problem", help="The run's problem, where it is elsewhere now")]
 Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engine in the foreground")]
 BudgetText = Annotated[str | None, typer.Option("--budget", "-b", help="Wall time to spend, as 90s, 10m or 1h30m")]
 Candidates = Annotated[int | None, typer.Option("--candidates", min=1, help="Most candidates to try")]
@@ -242,14 +243,40 @@ def best(run: RunName = None, workspace: Workspace = None, as_json: AsJson = Fal
 
 @app.command()
 def export(
-    into: Annotated[Path, typer.Argument(help="A new folder")],
-    run: RunOption = None,
+    run: RunName = None,
+    into: Annotated[Path | None, typer.Option("--into", "-o", help="A new folder; default ./RUN-export")] = None,
+    problem: ProblemPath = None,
     workspace: Workspace = None,
 ) -> None:
-    """The best kernel, the result, all events and artifacts, as plain files."""
-    from kbtui.commands.show import export as write_export
+    """A folder that stands alone: the best kernel, the reference, a check without kbtui, results and artifacts."""
+    from kbtui.commands.leave import export as write_export
 
-    finish(write_export(_workspace(workspace), run, into))
+    finish(write_export(_workspace(workspace), run, into, problem))
+
+
+@app.command()
+def report(
+    run: RunName = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default ./RUN.html")] = None,
+    problem: ProblemPath = None,
+    workspace: Workspace = None,
+) -> None:
+    """One HTML page that opens offline: result, curve, ladder, roofline, candidates, lineage, difference."""
+    from kbtui.commands.leave import report as write_report
+
+    finish(write_report(_workspace(workspace), run, out, problem))
+
+
+@app.command("import")
+def import_runs(
+    source: Annotated[Path, typer.Argument(help="A repository, a bundle file, or another workspace")],
+    run: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be given again")] = None,
+    workspace: Workspace = None,
+) -> None:
+    """Bring runs in from another machine's repository, under another name where theirs is taken."""
+    from kbtui.commands.leave import import_runs as bring_in
+
+    finish(bring_in(_workspace(workspace), source, tuple(run or ())))
 
 
 @app.command()

@@ -22,6 +22,7 @@ from store.index import DamagedIndexError, open_for_commands, open_for_reading
 from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
+from store.run_name import under_name
 from store.tables import ARTIFACT, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
 
@@ -119,7 +120,7 @@ class Reader:
 
     def envelopes(self, run: str, after_seq: int = -1) -> list[Envelope]:
         query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.seq > after_seq)
-        return [envelope_of_json(row.body) for row in self._all(query.order_by(EVENT.c.seq))]
+        return [under_name(run, envelope_of_json(row.body)) for row in self._all(query.order_by(EVENT.c.seq))]
 
     def state(self, run: str) -> RunState:
         """The fold of a run's events. The same object each time, brought up to date: use it from one thread."""

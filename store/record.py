@@ -33,6 +33,7 @@ from store.message import candidate_of, envelope_of_json
 from store.projection import apply_entry
 from store.readme_branch import write_readme_branch
 from store.reindex import open_or_rebuild, reconcile, reconcile_all
+from store.run_name import under_name
 from store.subject import subject
 from store.tables import CANDIDATE, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
@@ -82,7 +83,7 @@ class RunLedger:
         query = select(EVENT.c.body).where(EVENT.c.run == self.run).order_by(EVENT.c.seq)
         with reading(self._index) as connection:
             bodies = connection.execute(query).scalars().all()
-        return (envelope_of_json(body) for body in bodies)
+        return (under_name(self.run, envelope_of_json(body)) for body in bodies)
 
     def commit_candidate(
         self, number: int, source: str, parents: tuple[str, ...], subject: str, trailers: tuple[tuple[str, str], ...]

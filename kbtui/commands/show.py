@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.commands.where import open_reader, pick_candidate, pick_run
-from kbtui.console import tell
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
-from kbtui.errors import ExitCode, UsageError
+from kbtui.errors import ExitCode
 from kbtui.result import RunResult, headline, run_result
 
 
@@ -118,44 +117,6 @@ def best(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
     result = run_result(reader.state(pick_run(reader, run)))
     print_result(workspace, result, as_json)
     return ExitCode.DONE if result.better else ExitCode.NOTHING_BETTER
-
-
-def export(workspace: Path, run: str | None, into: Path) -> ExitCode:
-    """The best kernel, the result, the events and every artifact, as plain files in a new folder."""
-    from kbtui.domain.codec import envelope_to_plain
-
-    reader = open_reader(workspace)
-    name = pick_run(reader, run)
-    state = reader.state(name)
-    if into.exists() and (not into.is_dir() or any(into.iterdir())):
-        raise UsageError(f"{into} is there already", "name a folder that is new")
-    try:
-        (into / "artifacts").mkdir(parents=True)
-    except OSError as error:
-        raise UsageError(f"cannot make {into}: {error.strerror}", "name a folder that can be made") from None
-    result = run_result(state)
-    tried = pick_candidate(state, "best")
-    (into / "kernel.py").write_text(reader.source(tried.commit))
-    (into / "result.json").write_text(json.dumps(to_plain(result), indent=2))
-    events = [json.dumps(envelope_to_plain(e)) for e in reader.envelopes(name)]
-    (into / "events.jsonl").write_text("\n".join(events) + "\n")
-    missing = [sha for sha in _artifacts(state.tried.values()) if not _copy(reader, sha, into / "artifacts")]
-    print(f"{into}: {tried.candidate.id} {tried.candidate.summary}")
-    for sha in missing:
-        tell(f"kbtui: artifact {sha} is missing")
-    return ExitCode.DONE
-
-
-def _artifacts(tried: Any) -> list[str]:
-    return [a.sha256 for t in tried for r in t.results.values() for a in r.outcome.artifacts]
-
-
-def _copy(reader: Any, sha: str, into: Path) -> bool:
-    try:
-        (into / sha).write_bytes(reader.artifact(sha))
-    except UsageError:  # missing or damaged
-        return False
-    return True
 
 
 def prompt(workspace: Path, run: str | None, candidate: str) -> ExitCode:

@@ -1,0 +1,1 @@
+"""What a run leaves for others: a folder that stands alone, and one HTML page. Pure builders; commands write."""

@@ -1,0 +1,1 @@
+"""The report: one HTML page with its style, drawings and the little script inline. Pure."""
