@@ -174,6 +174,5 @@ CHEATS |= {
         "torch": "torch.empty_strided = lambda *a, **k: None",
         "timers": "torch.cuda.Event.elapsed_time = lambda *a: 0.001",
         "launches": "import triton.runtime.jit as j\nj.JITFunction.run = lambda *a, **k: None",
-        "the interpreter": "import triton.runtime.interpreter as i\ni.GridExecutor.run_all = lambda *a: None",
     }.items()
 }

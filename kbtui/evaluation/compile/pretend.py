@@ -39,6 +39,9 @@ class SaysCuda(TorchFunctionMode):
             return _same_size(args[0] if args else (kwargs or {})["input"], (kwargs or {}).get("dtype"))
         if func is torch.Tensor.data_ptr and self._nowhere is _NOWHERE:
             return address_of(args[0])
+        if func is torch.device:
+            # A device is only a name until something is made on it.
+            return func(*args, **(kwargs or {}))
         if func is torch.Tensor.get_device:
             return 0
         if func is torch.Tensor.cuda:

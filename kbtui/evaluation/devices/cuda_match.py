@@ -146,7 +146,7 @@ class Match:
     def _judge(self, shape: Shape, kept: int) -> None:
         """The output of one timed call, chosen at random, on values that nobody has seen a result for.
 
-        Then one more call is watched: by now the candidate may believe that nobody looks.
+        With nudges one more call is watched: by now the candidate may believe that nobody looks.
         """
         if not self.judged:
             return
@@ -155,6 +155,8 @@ class Match:
         )
         if fault is not None:
             raise FaultError(Fault(Reason.WRONG_WHEN_TIMED, f"{shape.name}: {fault.detail}"))
+        if not self.sides.nudges:
+            return
         report = self.candidate.client.check(kept % self.sides.copies, True, self.spec.allowed_ops)
         self.sides.referee.clear()
         fault = told_fault(report)

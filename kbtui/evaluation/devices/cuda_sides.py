@@ -39,15 +39,16 @@ class Side:
     worker: Worker
     client: CandidateClient
     bound: str = ""
+    nudged: bool = False
     n_blocks: int = 0
 
     def timed(self, n_calls: int, keep: int) -> list[float]:
         self.n_blocks += 1
-        return self.client.timed(n_calls, keep, self._seed)
+        return self.client.timed(n_calls, keep, self._seed if self.nudged else "")
 
     def nudge_at(self, call: int) -> str:
-        """The nudge under which this call of the last block ran."""
-        return f"{self._seed}/{call}"
+        """The nudge under which this call of the last block ran; none where calls are not nudged."""
+        return f"{self._seed}/{call}" if self.nudged else ""
 
     @property
     def _seed(self) -> str:
@@ -56,7 +57,10 @@ class Side:
 
 @dataclass(slots=True)
 class Sides:
-    """Starts and keeps the children of one open problem. After ``restart`` every Side is dead."""
+    """Starts and keeps the children of one open problem. After ``restart`` every Side is dead.
+
+    ``nudges``: overwrite a part of the inputs between timed calls. Off: it has not run on a GPU yet.
+    """
 
     zygote: Zygote
     problem: Problem
@@ -65,6 +69,7 @@ class Sides:
     memory_bytes: int
     call_timeout_s: float
     copies: int = 2
+    nudges: bool = False
     _referee: Worker | None = None
     _arena: tuple[int, bytes] = (0, b"")
     _kept: dict[str, Side] = field(default_factory=dict)
@@ -86,7 +91,7 @@ class Sides:
         client = CandidateClient(worker, self.call_timeout_s)
         with _killed_on_failure(worker):
             client.load(source, str(self._own_cache(worker, source)))
-        return Side(name, source_sha(source), worker, client)
+        return Side(name, source_sha(source), worker, client, nudged=self.nudges)
 
     def baseline(self, name: str, compiled: bool = False) -> Side:
         """PyTorch on the reference. Raises OpponentError."""

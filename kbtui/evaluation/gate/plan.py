@@ -22,7 +22,8 @@ INTERPRETER_MAX_ELEMENTS = 40_000
 
 class CheckKind(StrEnum):
     """VALUES compares one call; REPEAT calls again on the same inputs, NUDGE on the last ones partly overwritten in
-    place; NO_OP replays with launches that do nothing."""
+    place; NO_OP replays with launches that do nothing. NUDGE is planned under the interpreter only, until it has run
+    on a GPU."""
 
     VALUES = "values"
     REPEAT = "repeat"

@@ -78,20 +78,14 @@ def harness_objects() -> dict[str, int]:
     from triton.runtime.interpreter import GridExecutor
     from triton.runtime.jit import JITFunction, KernelInterface
 
-    owners = (
-        torch,
-        torch.Tensor,
-        torch.cuda,
-        torch.cuda.Event,
-        CompiledKernel,
-        GridExecutor,
-        JITFunction,
-        KernelInterface,
-    )
+    classes = (torch.Tensor, torch.cuda.Event, CompiledKernel, GridExecutor, JITFunction, KernelInterface)
+    # A class's names with those it inherits: a patch may stand before what it hides.
+    owned = {c.__name__: {n: v for base in reversed(c.__mro__) for n, v in vars(base).items()} for c in classes}
+    owned |= {"torch": vars(torch), "torch.cuda": vars(torch.cuda)}
     return {
-        f"{owner.__name__}.{name}": id(value)
-        for owner in owners
-        for name, value in tuple(vars(owner).items())
+        f"{owner}.{name}": id(value)
+        for owner, names in owned.items()
+        for name, value in tuple(names.items())
         if callable(value) or isinstance(value, property)
     }
 
