@@ -50,7 +50,7 @@ def host_opened(problem: Problem, root: Path, call_timeout_s: float = 5.0) -> It
         inputs = describe_inputs(compiling, problem)
         compiler = held.enter_context(Compiler(compiling, CHIP, problem, inputs, root / "compiled", 2, timeout_s=6.0))
         policy = cpu_policy(read=(HERE,), env=(("PYTHONPATH", env["PYTHONPATH"]),))
-        sides = HostSides(interpreting, problem, policy, compiler.cache_of, 1 << 34, call_timeout_s)
+        sides = HostSides(interpreting, problem, policy, compiler.cache_of, 1 << 34, call_timeout_s, nudges=True)
         HostSides.memfd = sealed_memfd("arena", 64 << 20)
         held.callback(sides.drop)
         yield OpenedProblem(
