@@ -3,6 +3,7 @@
 The source goes into a file first, for Triton reads a kernel's text from the file it was defined in.
 """
 
+import ast
 import contextlib
 import hashlib
 import linecache
@@ -38,6 +39,18 @@ def load(source: str, context: ModelContext | None = None) -> Callable[..., Any]
     if not hasattr(module, MODEL_ENTRY_POINT):
         raise NoEntryPoint(f"the candidate defines no {ENTRY_POINT}(*inputs)")
     return _ModelEntry(module.ModelNew, context or ModelContext())
+
+
+def needs_context(source: str) -> bool:
+    """Whether the source's entry point is a ModelNew, which cannot be built before the reference's arguments are known.
+
+    False for what does not parse: loading it will say so.
+    """
+    try:
+        names = {n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return MODEL_ENTRY_POINT in names and ENTRY_POINT not in names
 
 
 def execute(source: str) -> types.ModuleType:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kbtui.evaluation.process import SandboxPolicy, Zygote, cpu_policy
+from kbtui.errors import EngineError
+from kbtui.evaluation.process import SandboxPolicy, WorkerDied, Zygote, cpu_policy
 
 ROLES = Path(__file__).parent / "roles_under_test"
 ROOT = Path(__file__).parents[2]
@@ -113,3 +114,28 @@ def test_descriptors_end_where_they_began(zygote: Zygote, confined: SandboxPolic
         with zygote.spawn("hostile_role", sandbox=confined) as child:
             child.call("echo", timeout_s=10, text="x")
     assert within(2.0, lambda: (descriptors("self"), descriptors(zygote.pid)) == before)
+
+
+def test_a_killed_zygote_is_started_anew_for_the_next_child(tmp_path: Path) -> None:
+    env = {"PYTHONPATH": f"{ROOT}:{ROLES}", "KBTUI_PRELOAD": "none"}
+    with Zygote(tmp_path / "z.log", interpret=False, env=env) as zygote:
+        for _ in range(2):
+            child = zygote.spawn("hostile_role", sandbox=None)
+            child.await_start()
+            child.post("nap")
+            os.kill(zygote.pid, signal.SIGKILL)
+            with pytest.raises(WorkerDied, match="is gone"):
+                child.result(timeout_s=10)
+        assert zygote.spawn("hostile_role", sandbox=None).call("echo", timeout_s=10, text="again").value == "again"
+        last = zygote.pid
+    assert not is_alive(last)
+    assert [p.name for p in tmp_path.iterdir()] == ["z.log"]
+
+
+def test_a_zygote_that_cannot_start_says_so_once(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('broken torch')")
+    with (
+        Zygote(tmp_path / "z.log", interpret=False, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as zygote,
+        pytest.raises(EngineError, match="broken torch"),
+    ):
+        zygote.spawn("hostile_role", sandbox=None)

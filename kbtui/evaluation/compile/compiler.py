@@ -20,7 +20,7 @@ from kbtui.evaluation.compile.published import Launchers, says_why
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.compile.specs import Argument, ShapeInputs, inputs_from_plain, inputs_to_plain
 from kbtui.evaluation.compile.tools import assembler_programs
-from kbtui.evaluation.gate.failures import printable
+from kbtui.evaluation.gate.failures import lost, printable
 from kbtui.evaluation.process import (
     SandboxPolicy,
     WorkerDied,
@@ -138,7 +138,7 @@ class Compiler:
         with self._lock:
             self._running[str(cache)] += 1
         try:
-            report = self._in_child(source, names, cache)
+            report = self._in_living_child(source, names, cache)
         except WorkerFailure as failure:
             return CompileReport(_verdict_of(failure), (), 0.0)
         except EngineError as error:
@@ -154,6 +154,17 @@ class Compiler:
             if self._running[str(cache)] == 0:
                 del self._running[str(cache)]
                 _drop_intermediate(cache)
+
+    def _in_living_child(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
+        """A second child where the first was lost together with the process that starts them."""
+        try:
+            return self._in_child(source, names, cache)
+        except EngineError:
+            return self._in_child(source, names, cache)
+        except WorkerFailure as failure:
+            if not lost(failure):
+                raise
+            return self._in_child(source, names, cache)
 
     def _in_child(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
         with self._zygote.spawn(_ROLE, sandbox=self._policy(cache)) as worker:
@@ -205,6 +216,8 @@ def _verdict_of(failure: WorkerFailure) -> Verdict:
                 f"importing and compiling it took over {failure.timeout_s:g} s; use smaller tiles or less unrolling"
             )
             return rejected(Reason.TIMED_OUT, _STAGE, Proof.NONE, detail)
+        case WorkerDied() if lost(failure):
+            return unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(failure))
         case WorkerDied() if "memory" in failure.why:
             return rejected(Reason.OUT_OF_MEMORY, _STAGE, Proof.NONE, f"its compilation was {failure.why}")
         case WorkerDied():

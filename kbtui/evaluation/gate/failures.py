@@ -57,8 +57,15 @@ def device_is_suspect(failure: WorkerFailure) -> bool:
     return not isinstance(failure, WorkerError) or _reason(failure) is Reason.CRASHED
 
 
+def lost(failure: WorkerFailure) -> bool:
+    """Whether the child is gone and nobody saw it end: the process that starts children went before it."""
+    return isinstance(failure, WorkerDied) and failure.signal is None and failure.status is None and not failure.why
+
+
 def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
     detail = _line(str(failure), where)
+    if lost(failure):
+        return unverified(Reason.HARNESS_FAILED, stage, proof, detail)
     if "memory" in failure.why:
         return rejected(Reason.OUT_OF_MEMORY, stage, proof, detail)
     match failure.signal:

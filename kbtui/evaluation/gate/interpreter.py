@@ -13,7 +13,7 @@ from dataclasses import replace
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, unverified
-from kbtui.errors import UsageError
+from kbtui.errors import EngineError, UsageError
 from kbtui.evaluation.family import family_of
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient, RefereeError
 from kbtui.evaluation.gate.failures import verdict_of_failure
@@ -79,15 +79,19 @@ class InterpreterGate:
     def check(self, source: str, stage: int, seed: int) -> Verdict:
         """The verdict of one stage (1, 2 or 4) in a fresh child. Never raises for the candidate's or our failure."""
         with self._lock:
-            try:
-                return self._check(source, stage, seed)
-            except RefereeError:
-                self._drop_referee()
-            try:
-                return self._check(source, stage, seed)
-            except RefereeError as error:
-                self._drop_referee()
-                return unverified(Reason.REFERENCE_FAILED, stage, Proof.INTERPRETER, str(error)[:300])
+            verdict = self._try(source, stage, seed)
+            if verdict.reason not in (Reason.REFERENCE_FAILED, Reason.HARNESS_FAILED):
+                return verdict
+            self._drop_referee()
+            return self._try(source, stage, seed)
+
+    def _try(self, source: str, stage: int, seed: int) -> Verdict:
+        try:
+            return self._check(source, stage, seed)
+        except RefereeError as error:
+            return unverified(Reason.REFERENCE_FAILED, stage, Proof.INTERPRETER, str(error)[:300])
+        except EngineError as error:
+            return unverified(Reason.HARNESS_FAILED, stage, Proof.INTERPRETER, str(error)[:300])
 
     def close(self) -> None:
         self._drop_referee()

@@ -22,6 +22,7 @@ from kbtui.evaluation.process.worker import EXIT_TIMEOUT_S, READY_TIMEOUT_S, Exi
 from kbtui.evaluation.process.zygote import MESSAGE_BYTES
 
 _HOMES = "children-"
+_MAX_STARTS = 20
 _ZYGOTE_MAIN = "from kbtui.evaluation.process.zygote import main; main()"
 
 
@@ -38,7 +39,8 @@ class Zygote:
     """A process that has torch and Triton imported, and forks children of itself on request.
 
     ``interpret`` sets TRITON_INTERPRET, which Triton reads while it is imported. Safe to use from several threads.
-    Starting it does not block; the first ``spawn`` waits until it is ready (9 s on a cold machine).
+    Starting it does not block; the first ``spawn`` waits until it is ready (9 s on a cold machine). One that is killed
+    while it runs takes its children with it and is started anew for the next ``spawn``.
     """
 
     def __init__(self, log_path: Path, *, interpret: bool, env: Mapping[str, str] | None = None) -> None:
@@ -52,13 +54,12 @@ class Zygote:
         self._asked: dict[int, _Asked] = {}
         self._exits: dict[int, Exit] = {}
         self._ready = threading.Event()
-        self._gone = False
-        self._next_token = 0
+        self._gone = self._closed = False
+        self._next_token = self._n_starts = self._n_ready = 0
+        self._env = dict(env or {})
+        self._reviving = threading.Lock()
         self.versions: dict[str, str] = {}
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = _start(theirs, log_path, interpret, env or {})
-        theirs.close()
-        threading.Thread(target=self._listen, name=f"zygote-{self._process.pid}", daemon=True).start()
+        self._launch()
 
     @property
     def pid(self) -> int:
@@ -97,6 +98,7 @@ class Zygote:
 
     def close(self) -> None:
         """End the zygote and all its children. Idempotent; returns when they are gone."""
+        self._closed = True
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         try:
@@ -131,7 +133,32 @@ class Zygote:
             raise self._died()
         return Worker(asked.pid, ours, birth, asked.ended, self._kill)
 
+    def _launch(self) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = _start(theirs, self.log_path, self.interpret, self._env)
+        self._n_starts += 1
+        arguments = (self._control,)
+        threading.Thread(target=self._listen, args=arguments, name=f"zygote-{self.pid}", daemon=True).start()
+
+    def _revive(self) -> None:
+        """Start it again, unless it never got ready or dies over and over."""
+        with self._reviving:
+            if not self._gone or self._closed or self._n_ready < self._n_starts or self._n_starts > _MAX_STARTS:
+                return
+            self._process.kill()
+            self._process.wait()
+            self._control.close()
+            with self._lock:
+                self._asked.clear()
+                self._exits.clear()
+            self._ready.clear()
+            self._gone = False
+            self._launch()
+
     def _await_ready(self) -> None:
+        if self._gone:
+            self._revive()
         if not self._ready.wait(READY_TIMEOUT_S) or self._gone:
             raise self._died()
 
@@ -153,10 +180,10 @@ class Zygote:
             with contextlib.suppress(EngineError):
                 self._ask({"do": "kill", "pid": worker.pid}, [])
 
-    def _listen(self) -> None:
+    def _listen(self, control: socket.socket) -> None:
         while True:
             try:
-                text = self._control.recv(MESSAGE_BYTES)
+                text = control.recv(MESSAGE_BYTES)
             except OSError:
                 text = b""
             if not text:
@@ -166,6 +193,7 @@ class Zygote:
     def _hear(self, message: dict[str, Any]) -> None:
         if "ready" in message:
             self.versions = message["ready"]
+            self._n_ready += 1
             self._ready.set()
         elif "spawned" in message:
             with self._lock:

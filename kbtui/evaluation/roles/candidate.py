@@ -51,6 +51,7 @@ class Candidate:
         self._arena: Arena | None = CpuArena(fds[0]) if fds else None
         self._function: Callable[..., Any] | None = None
         self._source = ""
+        self._is_model = False
         self._context: dict[str, Any] | None = None
         self._layout: Layout | None = None
         self._copies: list[list[Any]] = []
@@ -84,7 +85,8 @@ class Candidate:
         self._source, self._context = payload.decode(), None
         self._objects = harness_objects()
         self._function = None
-        if candidate_module.ENTRY_POINT in self._source or candidate_module.MODEL_ENTRY_POINT not in self._source:
+        self._is_model = candidate_module.needs_context(self._source)
+        if not self._is_model:
             with self._gpu():
                 self.use(candidate_module.load(self._source))
 
@@ -94,8 +96,7 @@ class Candidate:
 
     def bind(self, layout: dict[str, Any], context: dict[str, Any] | None = None) -> None:
         """The inputs of one shape; replaces the last ones. ``context``: how the reference's Model was built."""
-        is_model = bool(self._source) and candidate_module.ENTRY_POINT not in self._source
-        if is_model and (self._function is None or context != self._context):
+        if self._is_model and (self._function is None or context != self._context):
             with self._gpu():
                 self.use(candidate_module.load(self._source, context_from_plain(context)))
         self._context = context
