@@ -39,3 +39,7 @@ class EngineError(KbtuiError):
     """The engine cannot go on."""
 
     exit_code = ExitCode.ENGINE_FAILED
+
+
+class DiskFullError(EngineError):
+    """Nothing was recorded, for want of room; the same can be tried again."""

@@ -9,13 +9,15 @@ import contextlib
 import hashlib
 import os
 import subprocess
+import tempfile
 import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 
-from gitdb import IStream, LooseObjectDB  # type: ignore[import-untyped]
+from gitdb.fun import write_object  # type: ignore[import-untyped]
+from gitdb.stream import ZippedStoreShaWriter  # type: ignore[import-untyped]
 
 from kbtui.errors import DeviceError, EngineError
 
@@ -85,7 +87,6 @@ class ObjectStore:
     def __init__(self, git_dir: Path) -> None:
         self.git_dir = git_dir
         self._root = git_dir / "objects"
-        self._loose = LooseObjectDB(str(self._root))
         self._unsynced: set[Path] = set()
         self._sound: set[str] = set()
         self._pool = ThreadPoolExecutor(_PARALLEL_SYNCS, thread_name_prefix="git-sync")
@@ -99,7 +100,7 @@ class ObjectStore:
             path = self._root / oid[:2] / oid[2:]
             if path.exists() and self._read_loose(oid) != content:
                 path.unlink()  # truncated by a power loss before it was synced
-            self._loose.store(IStream(kind, len(content), BytesIO(content)))
+            _write_loose(path, kind, content)
             self._unsynced.add(path)
             self._sound.add(oid)
         return oid
@@ -107,9 +108,14 @@ class ObjectStore:
     def sync(self) -> None:
         """Force what was written since the last call to the disk, all at once: they share the journal's commits.
 
-        gitdb has renamed each file by now, and on Linux's journaling file systems fsync takes a file's name with it.
+        Each file was renamed by now, and on Linux's journaling file systems fsync takes a file's name with it.
+        Raises EngineError where the disk fails; a second try would not tell (Linux reports a lost write only once).
         """
-        list(self._pool.map(_fsync_unless_packed, self._unsynced))
+        try:
+            list(self._pool.map(_fsync_unless_packed, self._unsynced))
+        except OSError as error:
+            what = f"the disk of {self.git_dir} does not take what is written: {error.strerror}"
+            raise EngineError(what, "look after the disk, then `kbtui resume`") from error
         self._unsynced.clear()
 
     def read(self, oid: str) -> bytes:
@@ -160,6 +166,23 @@ class ObjectStore:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C is the engine's to handle
         )
+
+
+def _write_loose(path: Path, kind: bytes, content: bytes) -> None:
+    """One loose object, whole or not at all. In gitdb's format; its own file writer leaks the file on a full disk."""
+    writer = ZippedStoreShaWriter()
+    write_object(kind, len(content), BytesIO(content).read, writer.write)
+    writer.close()
+    path.parent.mkdir(exist_ok=True)
+    fd, name = tempfile.mkstemp(prefix="tmp_obj_", dir=path.parent)  # git prunes files of this name
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(writer.getvalue())
+        os.chmod(name, 0o444)
+        os.rename(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _object_id(kind: bytes, content: bytes) -> str:

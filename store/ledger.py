@@ -95,6 +95,10 @@ class RunBranch:
             raise self._foreign(moved.current) from None
         self.tip, self.tree = entry.commit, tree
 
+    def stands(self) -> bool:
+        """Whether the branch is where this writer left it."""
+        return read_ref(self.objects.git_dir, self.ref) == self.tip
+
     def entries(self, since: str | None = None, from_seq: int = 0) -> Iterator[Entry]:
         """Events after the commit ``since``, oldest first. Raises EngineError at a commit that is not ours."""
         if self.tip is None:

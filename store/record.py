@@ -1,5 +1,6 @@
 """Effects: a run's record, held open by one engine: git first, then the index in one transaction."""
 
+import errno
 import logging
 import os
 import re
@@ -24,7 +25,7 @@ from kbtui.domain.event import (
     Spent,
 )
 from kbtui.domain.measurement import LiveSample
-from kbtui.errors import EngineError, UsageError
+from kbtui.errors import DiskFullError, EngineError, UsageError
 from store.artifacts import store_artifact
 from store.gitio import ObjectStore
 from store.index import reading
@@ -88,7 +89,10 @@ class RunLedger:
     def commit_candidate(
         self, number: int, source: str, parents: tuple[str, ...], subject: str, trailers: tuple[tuple[str, str], ...]
     ) -> str:
-        return self._branch.commit_candidate(number, source, parents, subject, trailers, self._started_at)
+        try:
+            return self._branch.commit_candidate(number, source, parents, subject, trailers, self._started_at)
+        except OSError as error:
+            raise self._not_recorded(error) from error
 
     def append(
         self,
@@ -100,15 +104,13 @@ class RunLedger:
     ) -> Envelope:
         """Once the branch has moved the event is recorded; an index that cannot be written then catches up later.
 
-        Raises EngineError, with nothing recorded, where the disk is full or a foreign commit is on the branch.
+        Raises DiskFullError where there is no room, EngineError on a foreign commit on the branch; nothing is recorded
+        then, and after DiskFullError the same can be appended again.
         """
         try:
             return self._append(event, wall_s, gpu_s, attachments, best)
         except OSError as error:
-            where = self.workspace.root
-            raise EngineError(
-                f"cannot record in {where}: {error.strerror}", "make room, then `kbtui resume`"
-            ) from error
+            raise self._not_recorded(error) from error
 
     def source(self, commit: str) -> str:
         return read_source(self._branch.objects, commit)
@@ -182,6 +184,13 @@ class RunLedger:
         self._catch_up()
         self._checkpoint("index")
         return envelope
+
+    def _not_recorded(self, error: OSError) -> EngineError:
+        """Full, and the branch where it was: what was written is only unreferenced, so a second try is sound."""
+        what = f"cannot record in {self.workspace.root}: {error.strerror}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and self._branch.stands():
+            return DiskFullError(what, "make room, and it goes on")
+        return EngineError(what, "mend that, then `kbtui resume`")
 
     def _best_effort(self, write: Callable[[Connection], object]) -> None:
         """A transaction for what viewers alone read: a full disk must not end the search for it."""

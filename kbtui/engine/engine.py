@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import Attachment, Proposal, source_sha
@@ -29,7 +30,7 @@ from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Device, Generator, Ledger, Stoppable
 from kbtui.engine.pulse import Activity, Pulse
 from kbtui.engine.requests import evaluation_request, proposal_request
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import DiskFullError, KbtuiError, UsageError
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.best import best_commit_with
 from kbtui.scheduler.judge import judge
@@ -41,6 +42,8 @@ HintChooser = Callable[[RunState, Propose], tuple[Hint, ...]]
 Narrator = Callable[[Envelope, RunState], None]
 #: What is wrong with the room on the disk, in one line; None where there is enough.
 Room = Callable[[], str | None]
+
+Written = TypeVar("Written")
 
 PAUSE_POLL_S = 0.2
 
@@ -73,7 +76,9 @@ class Engine:
         self._room = room
         self._sources: dict[str, str] = {}
         self.interrupted: str | None = None
+        self._given_up = False
         self._answering = False
+        self._show: Callable[[Activity], None] = lambda activity: None
         self.state = RunState()
         for envelope in ledger.events():
             self.state.apply(envelope)
@@ -89,6 +94,7 @@ class Engine:
         Raises KbtuiError where it cannot go on (a reference that raises, no device).
         """
         pulse = Pulse(self._ledger, self._meter, self._end_long_answers)
+        self._show = pulse.show
         try:
             self._open(pulse)
             opened()
@@ -117,7 +123,8 @@ class Engine:
             pulse.close()
 
     def give_up(self, ended: RunEnded) -> None:
-        """Record that the run cannot go on."""
+        """Record that the run cannot go on. Raises DiskFullError rather than wait for room."""
+        self._given_up = True
         self._record(ended)
 
     def _next_action(self) -> Action:
@@ -192,12 +199,14 @@ class Engine:
         number = len(self.state.tried) + len(self.state.open_batch) + 1
         above = self.state.tried[parent] if parent else None
         candidate = candidate_of(number, proposal, parent)
-        commit = self._ledger.commit_candidate(
-            number,
-            proposal.source,
-            (above.commit,) if above else (),
-            f"{candidate.id} {candidate.summary}",
-            trailers(candidate, self._ledger.run),
+        commit = self._written(
+            lambda: self._ledger.commit_candidate(
+                number,
+                proposal.source,
+                (above.commit,) if above else (),
+                f"{candidate.id} {candidate.summary}",
+                trailers(candidate, self._ledger.run),
+            )
         )
         self._sources[candidate.id] = proposal.source
         self._record(CandidateAdmitted(candidate, entry_rung(self.state, above), commit), proposal.attachments)
@@ -259,9 +268,22 @@ class Engine:
 
     def _record(self, event: Event, attachments: tuple[Attachment, ...] = ()) -> None:
         best = best_commit_with(self.state, event)
-        envelope = self._ledger.append(event, self._meter.wall_s, self._meter.gpu_s, attachments, best)
+        envelope = self._written(
+            lambda: self._ledger.append(event, self._meter.wall_s, self._meter.gpu_s, attachments, best)
+        )
         self.state.apply(envelope)
         self._narrate(envelope, self.state)
+
+    def _written(self, write: Callable[[], Written]) -> Written:
+        """What ``write`` writes, as soon as there is room for it: the room may go between a look at it and a write."""
+        while True:
+            try:
+                return write()
+            except DiskFullError as full:
+                if self.interrupted or self._given_up:
+                    raise
+                self._show(Activity(f"waiting: {full}"))
+                time.sleep(PAUSE_POLL_S)
 
     def _source(self, candidate: str) -> str:
         if candidate not in self._sources:
