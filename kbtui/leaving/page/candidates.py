@@ -2,6 +2,7 @@
 
 from kbtui.domain.event import RungCompleted
 from kbtui.domain.measurement import Comparison
+from kbtui.domain.rung import MEASURE
 from kbtui.leaving.page.shown import SIGNS, Shown, standing
 from kbtui.leaving.page.text import comparison, esc, ratio, tag
 from kbtui.leaving.rows import FIXED_OPPONENTS
@@ -16,7 +17,6 @@ _HEAD = (
     ("rung", True),
     ("ended as", False),
     ("over first", True),
-    ("interval", True),
     ("against", False),
     ("ratio to it", True),
     ("why", False),
@@ -24,22 +24,42 @@ _HEAD = (
 
 
 def candidates_section(shown: Shown) -> str:
-    tried = sorted(shown.state.tried.values(), key=lambda t: (t.score is None, -(t.score or 0.0), t.admitted_seq))
+    tried = sorted(shown.state.tried.values(), key=_by_speed)
     heads = "".join(tag("th", esc(h), scope="col", class_="num" if n else None) for h, n in _HEAD)
     body = "".join(_row(shown, t) for t in tried)
     table = tag("table", tag("thead", tag("tr", heads)) + tag("tbody", body), class_="sortable", id="candidates")
     note = (
         "“Over first” is the speedup over the run's first kernel at the highest rung that timed it, chained through "
-        "the comparisons that decided; where it met the first kernel itself its 95 % interval stands beside it. "
+        "the comparisons that decided, with its 95 % interval where it met the first kernel there. "
         "“Ratio to it” is what decided that rung: above 1 the candidate is the faster. Click a heading to sort."
     )
     return tag("div", table, class_="scroll") + tag("p", esc(note), class_="note")
 
 
+def _by_speed(tried: Tried) -> tuple[bool, bool, float, int]:
+    """Those timed on all shapes first: a screen's score is of one shape, and not to be set beside theirs."""
+    rung = scored_at(tried)
+    return rung is None, (rung or 0) < MEASURE, -(tried.score or 0.0), tried.admitted_seq
+
+
+def scored_at(tried: Tried) -> int | None:
+    """The rung that its score is from."""
+    return next((r.rung for r in _from_top(tried) if r.score is not None), None)
+
+
+def _over_first(shown: Shown, tried: Tried) -> str:
+    rung = scored_at(tried)
+    if rung is None or tried.score is None:
+        return ""
+    direct = _direct(tried, shown.state.first)
+    interval = f" ({direct.low:.3f}–{direct.high:.3f})" if direct else ""
+    return ratio(tried.score) + interval + (" on one shape" if rung < MEASURE else "")
+
+
 def _row(shown: Shown, tried: Tried) -> str:
     candidate, word = tried.candidate, standing(shown.state, tried)
     last = tried.last
-    direct, rival = _direct(tried, shown.state.first), _rival(tried)
+    rival = _rival(tried)
     cells = (
         _cell(candidate.id, int(candidate.id[1:]) if candidate.id[1:].isdecimal() else candidate.id),
         _cell(candidate.summary, class_="summary"),
@@ -47,8 +67,7 @@ def _row(shown: Shown, tried: Tried) -> str:
         _cell(" × ".join(candidate.parents)),
         _cell(last.rung if last else "", class_="num"),
         _cell(f"{SIGNS[word]} {word}", class_=f"state {word.replace(' ', '-')}"),
-        _cell(ratio(tried.score), tried.score if tried.score is not None else -1, class_="num"),
-        _cell(f"{direct.low:.3f}–{direct.high:.3f}" if direct else "", direct.low if direct else -1, class_="num"),
+        _cell(_over_first(shown, tried), tried.score if tried.score is not None else -1, class_="num"),
         _cell(rival.against if rival else ""),
         _cell(comparison(rival), rival.ratio if rival else -1, class_="num"),
         _cell(last.reason if last else "", class_="why"),

@@ -17,7 +17,8 @@ def diff_section(shown: Shown) -> str:
     names = tuple(f"{t.candidate.id} {t.candidate.summary}" for t in (first, best))
     head = "".join(tag("th", esc(name), colspan=2, scope="col") for name in names)
     rows = "".join(_rows(diff))
-    table = tag("table", tag("thead", tag("tr", head)) + tag("tbody", rows), class_="diff")
+    columns = "<colgroup>" + '<col class="no"><col>' * 2 + "</colgroup>"
+    table = tag("table", columns + tag("thead", tag("tr", head)) + tag("tbody", rows), class_="diff")
     whole = tag("details", tag("summary", esc(f"{best.candidate.id} as a whole")) + _whole(shown.best_source))
     return tag("div", table, class_="scroll") + whole
 

@@ -12,7 +12,7 @@ def environment_section(shown: Shown) -> str:
     device = _pairs(_of_device(shown))
     here = _pairs([*shown.exporter.items()])
     blocks = (("Run", run), ("Device", device), ("This page was made with", here))
-    return tag("div", "".join(tag("div", tag("h3", esc(name)) + body) for name, body in blocks), class_="pair")
+    return tag("div", "".join(tag("div", tag("h3", esc(name)) + body) for name, body in blocks), class_="pair env")
 
 
 def _of_run(shown: Shown) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ class RungSum:
     index: int
     decisions: Counter[Decision]
     reasons: Counter[str]
+    waiting: int
     wall_s: float
     gpu_s: float
 
@@ -45,14 +46,15 @@ def sums(rows: Sequence[RungRow], state: RunState) -> list[RungSum]:
         failed = (e for e in last if not e.outcome.verdict.ok)
         reasons = Counter(str(e.outcome.verdict.reason).replace("_", " ") for e in failed)
         spent = sum(r.event.outcome.wall_s for r in here), sum(r.event.outcome.gpu_s for r in here)
-        out.append(RungSum(rung.name, rung.index, Counter(e.decision for e in last), reasons, *spent))
+        waiting = len(state.waiting(rung.index))
+        out.append(RungSum(rung.name, rung.index, Counter(e.decision for e in last), reasons, waiting, *spent))
     return out
 
 
 def funnel_section(rows: Sequence[RungRow], state: RunState) -> str:
     rungs = sums(rows, state)
     most = max((r.seen for r in rungs), default=0) or 1
-    head = ("rung", "", "seen", *(name for _, name in _PARTS), "wall", "GPU", "of the budget spent")
+    head = ("rung", "", "seen", *(name for _, name in _PARTS), "still waiting", "wall", "GPU", "of the wall time")
     cells = "".join(tag("th", esc(h), class_=None if i < 2 else "num", scope="col") for i, h in enumerate(head))
     body = "".join(_row(r, most, state.wall_s) for r in rungs)
     table = tag("table", tag("thead", tag("tr", cells)) + tag("tbody", body), class_="funnel")
@@ -68,6 +70,7 @@ def _row(rung: RungSum, most: int, whole_s: float) -> str:
         if (n := rung.decisions[decision])
     )
     numbers = [str(rung.seen), *(str(rung.decisions[d]) if rung.decisions[d] else "" for d, _ in _PARTS)]
+    numbers.append(str(rung.waiting or ""))
     spent = [seconds(rung.wall_s), seconds(rung.gpu_s), share(rung.wall_s, whole_s)]
     cells = "".join(tag("td", esc(n), class_="num") for n in (*numbers, *spent))
     name = tag("th", esc(f"{rung.index} {rung.name}"), scope="row")

@@ -71,7 +71,7 @@ def shapes_table(result: RunResult, placed: Sequence[Placed]) -> str:
     if not result.shapes:
         return ""
     bounds = {p.shape: p for p in placed}
-    over = [s for s in result.speedups if s.over in ("eager", "first", "compile")]
+    over = sorted(result.speedups, key=lambda s: list(_OVER).index(s.over))
     head = ["shape", "best kernel", *(f"over {_OVER[s.over]}" for s in over), "bound", "of the bound"]
     rows = []
     for shape in result.shapes:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from kbtui.domain.rung import MEASURE
+from kbtui.leaving.page.candidates import scored_at
 from kbtui.leaving.page.shown import SIGNS, Shown, standing
 from kbtui.leaving.page.text import esc, ratio, tag
 from kbtui.scheduler.state import RunState, Tried
@@ -84,7 +85,8 @@ def _node(state: RunState, tried: Tried, line: Sequence[str]) -> str:
     candidate, word = tried.candidate, standing(state, tried)
     cross = f" × {candidate.parents[1]}" if len(candidate.parents) > 1 else ""
     told = f"{SIGNS[word]} {candidate.id}{cross}"
-    score = tag("b", esc(ratio(tried.score))) if tried.score is not None else ""
+    screened = " on one shape" if (scored_at(tried) or 0) < MEASURE else ""
+    score = tag("b", esc(ratio(tried.score))) + screened if tried.score is not None else ""
     on = " on-line" if candidate.id in line else ""
     link = tag("a", esc(told), href=f"#{candidate.id}")
     made = tag("span", esc(candidate.origin.operator), class_="by")

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 
+from kbtui.domain.profile import KernelResources
 from kbtui.leaving.page.candidates import candidates_section
 from kbtui.leaving.page.curve import curve_section
 from kbtui.leaving.page.difference import diff_section
@@ -28,21 +29,22 @@ def report_page(shown: Shown) -> str:
     result, rows = run_result(state), rung_rows(shown.envelopes, state)
     decided = _deciding(rows, shown.best.candidate.id)
     placed = placed_shapes(shown.spec, started.device, decided, state.first) if shown.spec else []
+    roof = roofline_section(placed, started.device, result.clock) if placed else _no_roofline(shown)
     sections = (
         ("Shape by shape", shapes_table(result, placed)),
         ("Best so far", curve_section(rows, (state.wall_s, state.gpu_s))),
         ("The ladder", funnel_section(rows, state)),
-        ("Roofline", roofline_section(placed, started.device, result.clock) if placed else _no_roofline(shown)),
-        ("What bounds it", _diagnosis(decided)),
+        ("Roofline and what bounds it", tag("div", roof + _diagnosis(decided), class_="pair")),
         ("From the first kernel to the best", diff_section(shown)),
         ("Lineage", lineage_section(shown)),
         (f"Candidates ({len(state.tried)})", candidates_section(shown)),
         ("Environment", environment_section(shown)),
     )
     title = tag("h1", esc(f"{started.problem} · run {started.run} · kbtui"))
-    body = "".join(tag("section", tag("h2", esc(name)) + inner) for name, inner in sections if inner)
+    body = "".join(tag("section", tag("h2", esc(name)) + inner, id=_slug(name)) for name, inner in sections if inner)
+    nav = tag("nav", " ".join(tag("a", esc(name), href=f"#{_slug(name)}") for name, inner in sections if inner))
     return _document(
-        f"{started.run}: {headline(result)}", tag("header", title + headline_section(shown, result)) + body
+        f"{started.run}: {headline(result)}", tag("header", title + headline_section(shown, result) + nav) + body
     )
 
 
@@ -50,6 +52,10 @@ def _deciding(rows: tuple[RungRow, ...], best: str) -> RungRow | None:
     """The best kernel's row at the highest rung that timed it."""
     timed = [r for r in rows if r.tried.candidate.id == best and r.measurement is not None]
     return max(timed, key=lambda r: r.event.rung, default=None)
+
+
+def _slug(name: str) -> str:
+    return "part-" + "-".join(word for word in name.lower().split() if word.isalpha())
 
 
 def _no_roofline(shown: Shown) -> str:
@@ -67,7 +73,19 @@ def _diagnosis(row: RungRow | None) -> str:
     said = [f"{e.name.replace('_', ' ')} {e.value:.4g} {e.unit}".strip() for f in found.findings for e in f.evidence]
     basis = {"counters": "hardware counters", "compiled": "the compiled kernel, without counters", "model": "the model"}
     note = f"On {found.shape}, from {basis.get(found.source, found.source)}: {', '.join(said)}."
-    return tag("p", esc(found.sentence)) + tag("p", esc(note), class_="note")
+    kernels = "".join(tag("li", esc(_compiled(r))) for r in row.event.outcome.resources)
+    compiled = tag("h3", "As compiled") + tag("ul", kernels, class_="legend") if kernels else ""
+    return tag("div", tag("p", esc(found.sentence)) + tag("p", esc(note), class_="note") + compiled)
+
+
+def _compiled(r: KernelResources) -> str:
+    spills = f", spills {r.spill_bytes} B" if r.spill_bytes else ""
+    shape = (
+        f"{r.kernel} on {r.shape}: {r.registers} registers{spills}, {r.shared_bytes:,} B shared, {r.num_warps} warps"
+    )
+    return (
+        f"{shape}, {r.num_stages} stages, grid {'×'.join(map(str, r.grid))}, occupancy {r.occupancy:.0%} ({r.limiter})"
+    )
 
 
 def _document(title: str, body: str) -> str:

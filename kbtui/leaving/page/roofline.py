@@ -67,7 +67,7 @@ def roofline_section(placed: Sequence[Placed], device: DeviceSpec, clock: str) -
     note = (
         f"Operations and bytes are the fewest the problem needs, by its own formulas; times are {clock}. The roof is "
         f"the data sheet's: {device.dram_gb_s:,.0f} GB/s and {_peak(drawable, device):,.0f} TFLOP/s. "
-        "● the best kernel, ○ the first kernel, ▽ the bound on the roof."
+        "● the best kernel, ○ the first kernel, ▽ the bound, which is on the roof (shapes are set side by side)."
     )
     return tag("div", drawing + tag("ul", legend, class_="legend") + tag("p", esc(note), class_="note"), class_="roof")
 
@@ -98,7 +98,7 @@ def _drawing(placed: Sequence[Placed], device: DeviceSpec) -> str:
 
 def _marks(p: Placed, mark: str, x: svg.Axis, y: svg.Axis, i: int, n: int) -> str:
     """Shapes of one intensity are set side by side, a few pixels apart, so that none hides another."""
-    at = x.at(p.intensity) + 14 * (i - (n - 1) / 2)
+    at = x.at(p.intensity) + 11 * (i - (n - 1) / 2)
     best, bound = y.at(p.tflops(p.best_us)), y.at(p.tflops(p.bound_us))
     out = [svg.text(at, bound - 3, "▽", f"mark {mark}", "middle")]
     lowest = best

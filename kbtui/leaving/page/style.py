@@ -20,6 +20,7 @@ p { margin: .35rem 0; } a { color: inherit; text-decoration-color: var(--line); 
 .big b { font-size: 3rem; color: var(--accent); letter-spacing: -.02em; }
 .big small { font-size: 1.1rem; color: var(--soft); } .second { font-size: 1.1rem; margin-bottom: .9rem; }
 .note { color: var(--soft); font-size: .88rem; max-width: 62rem; }
+nav { margin-top: 1rem; font-size: .88rem; } nav a { margin-right: 1.1rem; }
 .badge { display: inline-block; padding: 0 .5em; border: 1px solid currentColor; border-radius: .3em;
   font-size: .85em; }
 .badge.measured { color: var(--good); } .badge.modelled { color: var(--warn); }
@@ -36,7 +37,7 @@ thead th { color: var(--soft); font-weight: 600; white-space: nowrap; vertical-a
 .part.promoted { background: var(--c1); } .part.pruned { background: var(--line); }
 .part.champion { background: var(--c3); }
 .part.rejected { background: var(--c2); } .part.set-aside { background: var(--c5); }
-svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
+svg { width: 100%; max-width: 44rem; height: auto; display: block; } svg text { fill: var(--soft); font-size: 12px; }
 .grid { stroke: var(--line); stroke-width: .7; } .axis { stroke: var(--soft); } path { fill: none; }
 .best { stroke: var(--c1); stroke-width: 2.2; } .dot { fill: var(--soft); opacity: .45; }
 .level { stroke: var(--c2); stroke-dasharray: 5 4; stroke-width: 1.3; } svg .level-name { fill: var(--c2); }
@@ -51,7 +52,10 @@ svg .star { fill: var(--c3); font-size: 17px; } .roofline { stroke: var(--ink); 
 .sortable th { cursor: default; } .js .sortable th { cursor: pointer; }
 .sortable th[aria-sort=ascending]::after { content: " ↑"; }
 .sortable th[aria-sort=descending]::after { content: " ↓"; }
-#candidates { max-height: 40rem; } .summary { min-width: 15rem; } .why { min-width: 22rem; color: var(--soft); }
+#candidates { font-size: .8rem; width: 100%; }
+#candidates th, #candidates td { padding-right: .55rem; }
+.env > :first-child { flex: 2 1 34rem; }
+ .summary { min-width: 10rem; } .why { min-width: 12rem; color: var(--soft); }
 .state { white-space: nowrap; } td.champion, tr.champion td:first-child { color: var(--good); font-weight: 600; }
 td.rejected { color: var(--bad); } td.set-aside { color: var(--warn); } tr:target { background: var(--panel); }
 .tree, .tree ul { list-style: none; margin: 0; padding-left: 0; font-size: .9rem; }
