@@ -106,11 +106,18 @@ def _origin(source: Path) -> _Origin:
     if not source.exists():
         raise UsageError(f"{source} does not exist", "give a repository, a bundle file or a workspace")
     if source.is_file():
+        if not _is_bundle(source):
+            raise UsageError(f"{source} is not a git bundle", "give a repository, a bundle file or a workspace")
         return _Origin(source, None)
     if (source / "index.sqlite").exists() or (source / "kernels.git").is_dir() or (source / "repository").is_file():
         workspace = open_workspace(source)
         return _Origin(workspace.git_dir, workspace.artifacts)
     return _Origin(source, None)
+
+
+def _is_bundle(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16).startswith(b"# v") and path.stat().st_size > 16
 
 
 @contextlib.contextmanager

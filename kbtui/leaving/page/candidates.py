@@ -24,7 +24,8 @@ _HEAD = (
 
 
 def candidates_section(shown: Shown) -> str:
-    tried = sorted(shown.state.tried.values(), key=_by_speed)
+    champion = shown.state.champion
+    tried = sorted(shown.state.tried.values(), key=lambda t: (t.candidate.id != champion, *_by_speed(t)))
     heads = "".join(tag("th", esc(h), scope="col", class_="num" if n else None) for h, n in _HEAD)
     body = "".join(_row(shown, t) for t in tried)
     table = tag("table", tag("thead", tag("tr", heads)) + tag("tbody", body), class_="sortable", id="candidates")
@@ -63,7 +64,7 @@ def _row(shown: Shown, tried: Tried) -> str:
     cells = (
         _cell(candidate.id, int(candidate.id[1:]) if candidate.id[1:].isdecimal() else candidate.id),
         _cell(candidate.summary, class_="summary"),
-        _cell(f"{candidate.origin.operator or candidate.origin.generator}"),
+        tag("td", esc(candidate.origin.operator or candidate.origin.generator).replace("_", "_<wbr>")),
         _cell(" × ".join(candidate.parents)),
         _cell(last.rung if last else "", class_="num"),
         _cell(f"{SIGNS[word]} {word}", class_=f"state {word.replace(' ', '-')}"),

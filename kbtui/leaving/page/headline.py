@@ -48,17 +48,14 @@ def _confirmed(result: RunResult, shown: Shown) -> str:
         return "not yet confirmed in fresh processes"
     last = shown.best.results[max(shown.best.results)].outcome.measurement
     n = max((c.n_processes for c in last.comparisons), default=0) if last else 0
-    return f"confirmed in {n} fresh processes" if n > 1 else "confirmed"
+    return f"confirmed in {n} fresh processes" if n > 1 else "confirmed on every shape"
 
 
 def _best_line(shown: Shown, result: RunResult) -> str:
     candidate = shown.best.candidate
     who = "The champion" if result.confirmed else "The best so far" if result.champion else "The first kernel"
-    made = (
-        f"made by {candidate.origin.generator} {candidate.origin.operator}"
-        if candidate.parents
-        else "the problem's own"
-    )
+    origin = candidate.origin
+    made = "the problem's own" if origin.generator == "seed" else f"made by {origin.generator} {origin.operator}"
     return tag("p", f"{esc(who)} is {tag('b', esc(candidate.id))}: {esc(candidate.summary)} ({esc(made)}).")
 
 
