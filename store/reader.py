@@ -1,5 +1,6 @@
 """Effects: what viewers and the command line see of a workspace. Short reads; the engine is never blocked."""
 
+import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -25,6 +26,10 @@ from store.message import envelope_of_json
 from store.run_name import under_name
 from store.tables import ARTIFACT, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
+
+#: An engine beats once a second. On a disk without room it cannot even say that it waits: then a reader says it.
+MUTE_S = 2.5
+NO_ROOM_BYTES = 1 << 20
 
 
 class RunStatus(StrEnum):
@@ -152,7 +157,9 @@ class Reader:
             return None
         started_at = holder.started_at if holder else ""
         age_s = max(0.0, time.time() - beat.at_s)
-        told = (beat.activity, beat.candidate, beat.rung, beat.wall_s, beat.gpu_s)
+        mute = holder is not None and age_s > MUTE_S and shutil.disk_usage(self.workspace.root).free < NO_ROOM_BYTES
+        activity = f"waiting: no room for {self.workspace.root}; make some and it goes on" if mute else beat.activity
+        told = (activity, beat.candidate, beat.rung, beat.wall_s, beat.gpu_s)
         return EngineStatus(beat.pid, beat.run, holder is not None, started_at, age_s, *told)
 
     def live_samples(self, run: str, after_id: int = 0) -> list[tuple[int, LiveSample]]:

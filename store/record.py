@@ -78,6 +78,7 @@ class RunLedger:
         self._summaries: dict[str, str] = {}
         self._first: str | None = None
         self._unindexed: list[Entry] = []
+        self._mute = False
 
     def events(self) -> Iterable[Envelope]:
         """All events so far, oldest first."""
@@ -198,7 +199,11 @@ class RunLedger:
             with self._index.begin() as connection:
                 write(connection)
         except OperationalError as error:
-            _log.warning("no sign of life written: %s", error.orig)
+            if not self._mute:
+                _log.warning("no sign of life written: %s", error.orig)
+            self._mute = True
+        else:
+            self._mute = False
 
     def _catch_up(self) -> None:
         try:
