@@ -140,9 +140,10 @@ def _fetch(into: Path, source: Path, refspec: str) -> None:
     try:
         run_git("fetch", *options, "--", str(source), refspec, git_dir=into)
     except EngineError as error:
-        raise UsageError(
-            f"cannot read {source}: {error.what}", "give a repository, a bundle file or a workspace"
-        ) from (error)
+        do = "give a repository, a bundle file or a workspace"
+        if "dubious ownership" in error.what:
+            do = "it is another user's: copy it, or have them write a bundle with `git bundle create FILE --all`"
+        raise UsageError(f"cannot read {source}: {error.what}", do) from error
 
 
 def _chosen(found: tuple[str, ...], only: tuple[str, ...], source: Path) -> tuple[str, ...]:

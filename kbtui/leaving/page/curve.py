@@ -55,7 +55,7 @@ def _drawing(timed: Sequence[RungRow], level: float | None, end: float, by_gpu: 
     out = [svg.frame(x, y, f"{'GPU' if by_gpu else 'wall'} time, s", "speedup over the first kernel", "×")]
     if level:
         out.append(svg.line(x.start, y.at(level), x.end, y.at(level), "level"))
-        out.append(svg.text(x.end, y.at(level) + 14, f"PyTorch eager {ratio(level)}", "level-name", "end"))
+        out.append(svg.text(x.end, y.at(level) - 6, f"PyTorch eager {ratio(level)}", "level-name", "end"))
     out += [svg.circle(x.at(at(r)), y.at(r.event.score or 0), 2.5, "dot", _title(r)) for r in timed]
     rising = steps(timed)
     out.append(svg.path(_corners([(x.at(at(r)), y.at(s)) for r, s in rising], x.end), "best"))
