@@ -38,7 +38,8 @@ def start_detached(spec: RunSpec, log_path: Path, opening_s: float = 0.0, begun:
     """Start the engine in a session of its own and return its run's name once the run exists.
 
     ``begun`` is told that name; then the engine is watched for up to ``opening_s`` more, until the problem is open on
-    the device, for what goes wrong there. Raises what the engine reported (bad input, a held workspace), or EngineError with the end of its log.
+    the device, for what goes wrong there. Raises what the engine reported (bad input, a held workspace), or
+    EngineError with the end of its log.
     """
     read_fd, write_fd = os.pipe()
     try:

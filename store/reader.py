@@ -131,7 +131,7 @@ class Reader:
         """The fold of a run's events. The same object each time, brought up to date: use it from one thread."""
         with self._lock:
             state = self._states.get(run)
-            if state is None or state.seq > self._last_seq(run):
+            if state is None or state.seq > self.last_seq(run):
                 state = self._states[run] = RunState()
             for envelope in self.envelopes(run, state.seq):
                 state.apply(envelope)
@@ -216,7 +216,8 @@ class Reader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _last_seq(self, run: str) -> int:
+    def last_seq(self, run: str) -> int:
+        """Number of a run's last event, -1 where there is no such run."""
         rows = self._all(select(RUN.c.seq).where(RUN.c.run == run))
         return int(rows[0].seq) if rows else -1
 

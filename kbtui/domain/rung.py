@@ -32,6 +32,6 @@ DEFAULT_LADDER: tuple[Rung, ...] = (
     Rung(COMPILE, "compile", gate_stage=0, max_pairs=0, process_pairs=0, profile=False, share=1.0),
     Rung(SCREEN, "screen", gate_stage=1, max_pairs=6, process_pairs=1, profile=False, share=0.50),
     Rung(MEASURE, "measure", gate_stage=2, max_pairs=20, process_pairs=1, profile=False, share=0.45),
-    Rung(PROFILE, "profile", gate_stage=2, max_pairs=16, process_pairs=3, profile=True, share=0.35),
+    Rung(PROFILE, "profile", gate_stage=2, max_pairs=16, process_pairs=3, profile=True, share=0.25),
     Rung(CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.12),
 )

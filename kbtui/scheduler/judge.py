@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from kbtui.domain.evaluation import RungOutcome
 from kbtui.domain.event import Decision
-from kbtui.domain.measurement import Comparison, Outcome
+from kbtui.domain.measurement import Comparison, Measurement, Outcome
 from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.domain.verdict import VerdictKind
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
+from kbtui.scheduler.reasons import comparison_words, resources_words
 from kbtui.scheduler.state import RunState
 from kbtui.scheduler.structures import is_best_of_structure, n_timed, of_structure
 
@@ -30,23 +31,26 @@ def judge(
     if verdict.kind is VerdictKind.UNVERIFIED:
         return Judgement(Decision.SET_ASIDE, f"{verdict.reason}: {verdict.detail}")
     if rung == COMPILE:
-        return Judgement(Decision.PROMOTE, describe_resources(outcome))
+        return Judgement(Decision.PROMOTE, resources_words(outcome))
     if outcome.measurement is None:
         return Judgement(Decision.SET_ASIDE, "verified, but nothing was timed")
     comparison = _against_incumbent(state, rung, outcome)
     score = chained_score(state, rung, outcome)
     if comparison is None:
         return _first_timed(state, candidate, rung, score)
+    numbers = comparison_words(comparison, outcome.measurement.clock)
     if outcome.measurement.unstable:
-        return Judgement(Decision.PRUNE, f"unstable: {outcome.measurement.unstable}; {_numbers(comparison)}", score)
+        return Judgement(Decision.PRUNE, f"unstable: {outcome.measurement.unstable}; {numbers}", score)
     if rung == CONFIRM:
-        return _confirm(state, candidate, comparison, outcome, score)
+        return _confirm(state, candidate, comparison, outcome.measurement, score)
     if candidate == state.first and rung < PROFILE:
-        return Judgement(Decision.PROMOTE, f"the first kernel is timed on every rung; {_numbers(comparison)}", score)
-    faster = comparison.outcome is Outcome.FASTER
-    if faster:
-        return Judgement(Decision.PROMOTE, _numbers(comparison), score, new_incumbent=True)
-    return _not_faster(state, candidate, rung, comparison, score, policy)
+        return Judgement(Decision.PROMOTE, f"the first kernel is timed on every rung; {numbers}", score)
+    if comparison.outcome is Outcome.FASTER:
+        return Judgement(Decision.PROMOTE, numbers, score, new_incumbent=True)
+    slack = _slack(state, candidate, rung, comparison, score, policy)
+    if slack is not None:
+        return Judgement(Decision.PROMOTE, f"{numbers}; {slack}", score)
+    return Judgement(Decision.PRUNE, numbers, score)
 
 
 def _first_timed(state: RunState, candidate: str, rung: int, score: float) -> Judgement:
@@ -57,29 +61,32 @@ def _first_timed(state: RunState, candidate: str, rung: int, score: float) -> Ju
     return Judgement(decision, "first to be timed on this rung", score, new_incumbent=True)
 
 
-def _not_faster(
+def _slack(
     state: RunState, candidate: str, rung: int, comparison: Comparison, score: float, policy: Policy
-) -> Judgement:
+) -> str | None:
+    """Why a candidate that is not faster goes on all the same, or None."""
     structure = state.tried[candidate].candidate.structure
     leads = is_best_of_structure(state, candidate, rung, score)
-    numbers = _numbers(comparison)
     if rung == SCREEN:
         young = leads and n_timed(state, structure) < policy.refinements
-        slack = policy.structure_slack if young else policy.screen_slack
-        if comparison.outcome is not Outcome.SLOWER or comparison.high >= slack:
-            why = f"best of {structure}, may trail to {slack:.2f}×" if young else f"may still reach {slack:.2f}×"
-            return Judgement(Decision.PROMOTE, f"{numbers}; {why}", score)
+        least = policy.structure_slack if young else policy.screen_slack
+        if comparison.outcome is not Outcome.SLOWER or comparison.high >= least:
+            return f"best of {structure}, may trail to {least:.2f}×" if young else f"may still reach {least:.2f}×"
     unprofiled = not any(PROFILE in t.results for t in of_structure(state, structure))
     if rung == MEASURE and leads and unprofiled and comparison.ratio >= policy.measure_slack:
-        return Judgement(Decision.PROMOTE, f"{numbers}; best of {structure}, profiled once", score)
-    return Judgement(Decision.PRUNE, numbers, score)
+        return f"best of {structure}, profiled when it is refined"
+    return None
 
 
-def _confirm(state: RunState, candidate: str, comparison: Comparison, outcome: RungOutcome, score: float) -> Judgement:
-    numbers = _numbers(comparison)
-    against_first = outcome.measurement.against("first") if outcome.measurement else None
-    if against_first is not None and candidate != state.first and against_first.outcome is not Outcome.FASTER:
-        return Judgement(Decision.PRUNE, f"not faster than the first kernel: {_numbers(against_first)}", score)
+def _confirm(
+    state: RunState, candidate: str, comparison: Comparison, measurement: Measurement, score: float
+) -> Judgement:
+    numbers = comparison_words(comparison, measurement.clock)
+    first = measurement.against("first")
+    if first is not None and candidate != state.first and first.outcome is not Outcome.FASTER:
+        return Judgement(
+            Decision.PRUNE, f"not faster than the first kernel: {comparison_words(first, measurement.clock)}", score
+        )
     if comparison.against == candidate or comparison.outcome is Outcome.FASTER or state.champion is None:
         return Judgement(Decision.CROWN, numbers, score, new_incumbent=True)
     return Judgement(Decision.PRUNE, f"not faster than the champion: {numbers}", score)
@@ -109,21 +116,3 @@ def _against_incumbent(state: RunState, rung: int, outcome: RungOutcome) -> Comp
 def opponent_at(state: RunState, rung: int) -> str | None:
     """Whom a candidate is compared with on a rung: its incumbent, on the confirm rung the champion."""
     return state.champion if rung == CONFIRM else state.incumbents.get(rung)
-
-
-def describe_resources(outcome: RungOutcome) -> str:
-    """The compiled kernels in one line."""
-    if not outcome.resources:
-        return "compiles"
-    widest = max(outcome.resources, key=lambda r: r.registers)
-    spills = f"{widest.spill_bytes} B spilled" if widest.spill_bytes else "no spills"
-    return f"compiles: {widest.registers} registers, {spills}, occupancy {widest.occupancy:.0%} ({widest.limiter})"
-
-
-def _numbers(comparison: Comparison) -> str:
-    """A comparison in one line: ``+4.1 % (3.0–5.2) over c0031, 97.5 % sure, 14 pairs``."""
-    change, low, high = ((r - 1.0) * 100 for r in (comparison.ratio, comparison.low, comparison.high))
-    return (
-        f"{change:+.1f} % ({low:.1f} to {high:.1f}) over {comparison.against}, {comparison.outcome}, "
-        f"{comparison.confidence:.1%} sure, {comparison.n_pairs} pairs in {comparison.n_processes} processes"
-    )

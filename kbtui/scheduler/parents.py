@@ -3,58 +3,83 @@
 from dataclasses import dataclass
 
 from kbtui.domain.proposal import Phase
-from kbtui.domain.rung import PROFILE
+from kbtui.domain.rung import MEASURE, PROFILE
+from kbtui.domain.wording import counted
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState, Tried, Yield
 from kbtui.scheduler.structures import best_of_each
 
+#: A parent with counters says more to a generator that reads them.
+_PROFILED_BONUS = 1.2
+
 
 @dataclass(frozen=True, slots=True)
 class _Option:
     generator: str
-    parent: str | None
+    parent: str
     weight: float
     why: str
+
+
+def reads_diagnoses(generator: str) -> bool:
+    """Whether a generator's answer about a parent depends on what bounds it: the playbook walks its grid instead."""
+    return generator != "playbook"
 
 
 def choose_proposal(state: RunState, limit: int, policy: Policy) -> Propose | None:
     """The next question to a generator for at most ``limit`` candidates, or None when every one is exhausted.
 
     Drafts of every structure come first (coarse). Then the pair of generator and parent with the most promise:
-    the generator's yield, times the parent's speed, divided by how often its structure was asked about in vain.
+    what the generator gains in a second, times the parent's speed, divided by how often its structure was asked
+    about in vain.
     """
     assert state.started is not None
     generators = state.started.generators
     if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
         return Propose("playbook", None, Phase.COARSE, limit, "coarse: every structure before refining any")
-    options = [
-        _option(state, generator, parent, stands, policy)
-        for generator in generators
-        for parent, stands in best_of_each(state)
-        if (generator, parent.candidate.id) not in state.exhausted
-    ]
-    if not options:
+    options = [option for generator in generators for option in _options(state, generator, policy)]
+    best = max(options, key=lambda o: o.weight, default=None)
+    if best is None:
         return None
-    best = max(options, key=lambda o: o.weight)
-    return Propose(best.generator, best.parent, Phase.NARROW, limit, best.why)
+    return Propose(best.generator, best.parent, Phase.NARROW, min(limit, policy.refine_batch), best.why)
 
 
-def _option(state: RunState, generator: str, parent: Tried, stands: float, policy: Policy) -> _Option:
+def _options(state: RunState, generator: str, policy: Policy) -> list[_Option]:
+    """The best parent of every structure that the generator has something left to say about."""
+    gains = gains_a_minute(state, generator)
+    heads = best_of_each(state, lambda t: (generator, t.candidate.id) not in state.exhausted)
+    return [_option(state, generator, gains, parent, stands, policy) for parent, stands in heads]
+
+
+def _option(state: RunState, generator: str, gains: float, parent: Tried, stands: float, policy: Policy) -> _Option:
     in_vain = asked_in_vain(state, parent.candidate.structure)
     asked = sum(1 for _, a in state.asked if a.generator == generator and a.parent == parent.candidate.id)
-    profiled = 1.2 if PROFILE in parent.results else 1.0
-    pays = yield_rate(state.yields.get(generator, Yield()))
-    weight = pays * stands**2 * profiled / (1 + asked) / (1 + in_vain / policy.stagnation)
+    told = _PROFILED_BONUS if PROFILE in parent.results and reads_diagnoses(generator) else 1.0
+    weight = gains * stands**policy.sharpness * told / (1 + asked) / (1 + in_vain / policy.stagnation)
     why = (
-        f"{generator} pays {pays:.2f}, parent at {stands:.2f} of the incumbent, asked {asked} times, {in_vain} in vain"
+        f"{generator} may gain {gains:.1f} a minute; parent at {stands:.2f}× the incumbent; "
+        f"{counted(in_vain, 'question')} about its structure in vain"
     )
     return _Option(generator, parent.candidate.id, weight, why)
 
 
-def yield_rate(got: Yield) -> float:
-    """Promotions and incumbents a candidate of this generator has brought, smoothed so that the new get a chance."""
-    return (got.n_promoted + 3 * got.n_incumbent + 2) / (got.n_admitted + 4)
+def gains_a_minute(state: RunState, generator: str) -> float:
+    """Chance that a mutation by this generator leads the measure rung, smoothed, over the minutes one costs.
+
+    Drafts do not count: they are made once, and nobody else could have led before them. A generator that was never
+    asked is given an even chance, so it soon gets one.
+    """
+    made = [t for t in state.tried.values() if t.candidate.origin.generator == generator and t.candidate.parents]
+    gained = sum(any(r.new_incumbent and r.rung >= MEASURE for r in t.results.values()) for t in made)
+    return 60.0 * (gained + 1) / (len(made) + 2) / _seconds_a_candidate(state, generator)
+
+
+def _seconds_a_candidate(state: RunState, generator: str) -> float:
+    """Asking and evaluating up to the measure rung, one second at least."""
+    got = state.yields.get(generator, Yield())
+    evaluated_s = sum(s.wall_s for rung, s in state.spend.items() if rung <= MEASURE)
+    return max(got.wall_s / max(got.n_admitted, 1) + evaluated_s / max(len(state.tried), 1), 1.0)
 
 
 def asked_in_vain(state: RunState, structure: str) -> int:

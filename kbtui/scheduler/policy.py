@@ -11,9 +11,13 @@ class Policy:
         screen_slack: at the screen, a known structure goes on if it might reach this part of the incumbent's speed.
         structure_slack: the same for the best of a structure that was refined fewer than ``refinements`` times.
         refinements: how many candidates a structure gets before it is judged like the others.
-        measure_slack: at the measure rung, the best of its structure is profiled once if within this of the incumbent.
-        batch: proposals asked for at once.
-        confirm_reserve: part of the wall or GPU budget kept for confirming the best.
+        measure_slack: at the measure rung, the best of its structure goes on if within this of the incumbent.
+        batch: drafts asked for at once.
+        refine_batch: mutations of one parent asked for at once; fewer follow the results more closely.
+        sharpness: exponent of a parent's speed in its weight; higher stays with the fastest structures.
+        confirm_reserve: part of the budget kept for confirming the best while nobody knows what that costs.
+        confirm_margin: what a confirmation may cost, as a multiple of what is known of it.
+        worth_confirming: a candidate that lost on its last rung must lead the champion by this to be confirmed.
         stagnation: questions about one structure without a new incumbent before another one is preferred.
     """
 
@@ -22,7 +26,11 @@ class Policy:
     refinements: int = 6
     measure_slack: float = 0.90
     batch: int = 6
+    refine_batch: int = 4
+    sharpness: float = 6.0
     confirm_reserve: float = 0.12
+    confirm_margin: float = 1.3
+    worth_confirming: float = 1.01
     stagnation: int = 3
 
 

@@ -1,7 +1,8 @@
 """Views of a run by structure: what each kernel does, told apart from its constants."""
 
+from collections.abc import Callable
+
 from kbtui.domain.event import Decision
-from kbtui.domain.rung import SCREEN
 from kbtui.scheduler.state import RunState, Tried
 
 
@@ -31,12 +32,12 @@ def standing(state: RunState, tried: Tried) -> float | None:
     return None
 
 
-def best_of_each(state: RunState) -> list[tuple[Tried, float]]:
-    """The best standing of every structure with its candidate, best first; ties to the older."""
+def best_of_each(state: RunState, chosen: Callable[[Tried], bool]) -> list[tuple[Tried, float]]:
+    """The best standing among the chosen of every structure, with its candidate, best first; ties to the older."""
     best: dict[str, tuple[Tried, float]] = {}
     for tried in state.tried.values():
         stands = standing(state, tried)
-        if stands is None or not _alive(tried):
+        if stands is None or not is_eligible(tried) or not chosen(tried):
             continue
         held = best.get(tried.candidate.structure)
         if held is None or stands > held[1]:
@@ -44,6 +45,7 @@ def best_of_each(state: RunState) -> list[tuple[Tried, float]]:
     return sorted(best.values(), key=lambda b: (-b[1], b[0].admitted_seq))
 
 
-def _alive(tried: Tried) -> bool:
+def is_eligible(tried: Tried) -> bool:
+    """Whether it may be a parent or a champion: found correct on every rung it finished, not pruned by a person."""
     last = tried.last
-    return last is not None and last.rung >= SCREEN and last.decision not in (Decision.REJECT, Decision.SET_ASIDE)
+    return last is not None and last.decision not in (Decision.REJECT, Decision.SET_ASIDE) and not tried.dropped

@@ -47,12 +47,6 @@ def share(part: float, whole: float) -> str:
     return "<1 %" if 0 < percent < 1 else f"{percent:.0f} %"
 
 
-def sure(confidence: float) -> str:
-    """A confidence, never rounded up to certainty."""
-    percent = 100 * confidence
-    return "> 99.9 %" if percent >= 99.95 else f"{percent:.1f} %" if percent >= 99 else f"{percent:.0f} %"
-
-
 def spent(wall_s: float, gpu_s: float, n_candidates: int, budget: Budget) -> tuple[str, str, str]:
     """Wall time, GPU time and candidates, each beside its limit where it has one."""
     wall = clock(wall_s) + (f" of {clock(budget.wall_s)}" if budget.wall_s is not None else "")

@@ -176,3 +176,61 @@ CHEATS |= {
         "launches": "import triton.runtime.jit as j\nj.JITFunction.run = lambda *a, **k: None",
     }.items()
 }
+
+CHEATS |= {
+    "reads on past the end": (
+        KERNEL.replace('mask=inside, other=float("-inf"))', "mask=columns >= 0) + tl.where(inside, 0.0, -1e30)")
+        + "\ndef kernel_function(x):\n    return launch(x, torch.empty_like(x))\n",
+        "nan_mismatch",
+    ),
+    "writes after its input": (
+        kernel(
+            "behind = torch.as_strided(x, (4,), (1,), x.storage_offset() + x.numel())\nbehind.fill_(0.0)\n"
+            "return launch(x, torch.empty_like(x))"
+        ),
+        "input_modified",
+    ),
+}
+
+_PLAIN = HONEST["plain"]
+
+
+def _with(line: str) -> str:
+    return kernel(f"{line}\nreturn launch(x, torch.empty_like(x))")
+
+
+HONEST |= {
+    "asks where its input is": _with("assert x.is_cuda and x.device.type == 'cuda' and x.get_device() == 0"),
+    "asks torch about the chip": _with(
+        "p = torch.cuda.get_device_properties(x.device)\nassert p.multi_processor_count > 8\n"
+        "assert torch.cuda.get_device_capability()[0] >= 8 and torch.cuda.is_available()"
+    ),
+    "asks Triton about the chip": _with(
+        "p = triton.runtime.driver.active.utils.get_device_properties(torch.cuda.current_device())\n"
+        "assert p['multiprocessor_count'] > 8"
+    ),
+    "moves its input to the GPU": _with("x = x.to('cuda').contiguous()\nx = x.cuda()"),
+    "allocates on cuda by name": kernel("return launch(x, torch.empty(x.shape, device='cuda', dtype=x.dtype))"),
+    "allocates on a device": kernel("return launch(x, torch.empty(x.shape, device=torch.device('cuda', 0)))"),
+    "within its device": kernel("with torch.cuda.device(x.device):\n    return launch(x, torch.empty_like(x))"),
+    "a class of its own": kernel(
+        "return Softmax.apply(x)",
+        "class Softmax(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+        "        out = launch(x, torch.empty_like(x))\n        ctx.save_for_backward(out)\n        return out\n",
+    ),
+    "autotuned over configurations": _PLAIN.replace(
+        "@triton.jit\ndef softmax_row",
+        "@triton.autotune([triton.Config({}, num_warps=w) for w in (4, 8)], key=['n_cols'])\n"
+        "@triton.jit\ndef softmax_row",
+    ),
+    "a kernel defined where it is called": _PLAIN.split("@triton.jit")[0]
+    + "\ndef kernel_function(x):\n"
+    + "".join(f"    {line}\n" for line in ("@triton.jit" + KERNEL.split("@triton.jit")[1]).splitlines())
+    + "    return launch(x, torch.empty_like(x))\n",
+    "a workspace that it keeps": kernel(
+        "if x.shape not in kept:\n    kept[x.shape] = torch.empty_like(x)\nlaunch(x, kept[x.shape])\n"
+        "return launch(x, torch.empty_like(x))",
+        "kept = {}",
+    ),
+    "a script's tail": _PLAIN + "\n\nif __name__ == '__main__':\n    print(kernel_function(torch.randn(4, 4)))\n",
+}

@@ -45,9 +45,11 @@ def answered(*drafts: CandidateAdmitted) -> tuple[Event, ...]:
     return (*drafts, ProposalsMade("playbook", None, len(drafts), 0, False, 0.0))
 
 
-def timed(*comparisons: Comparison, verdict: Verdict = PASSED, unstable: str | None = None) -> RungOutcome:
+def timed(
+    *comparisons: Comparison, verdict: Verdict = PASSED, unstable: str | None = None, clock: Clock = Clock.MEASURED
+) -> RungOutcome:
     timing = ShapeTiming("64", 100.0, 99.0, 101.0, 20)
-    return RungOutcome(verdict, 0.1, 0.2, measurement=Measurement(Clock.MEASURED, (timing,), comparisons, unstable))
+    return RungOutcome(verdict, 0.1, 0.2, measurement=Measurement(clock, (timing,), comparisons, unstable))
 
 
 def against(
@@ -104,6 +106,12 @@ def test_a_new_structure_is_judged_by_its_ratio(
     judged = judge(state, "c0002", rung, timed(against("c0001", ratio, outcome)))
     assert (judged.decision, judged.new_incumbent) == (decision, leads)
     assert "c0001" in judged.reason
+
+
+def test_a_modelled_reason_claims_neither_an_interval_nor_certainty() -> None:
+    state = state_with(admitted(1), incumbent_at(MEASURE), *answered(admitted(2, "online", "playbook")))
+    outcome = timed(against("c0001", 1.342, Outcome.FASTER), clock=Clock.MODELLED)
+    assert judge(state, "c0002", MEASURE, outcome).reason == "+34.2 % over c0001 (modelled)"
 
 
 def test_a_structure_that_had_its_refinements_gets_no_slack() -> None:

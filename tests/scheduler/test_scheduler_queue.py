@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
-from kbtui.domain.rung import CONFIRM
+from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
-from kbtui.scheduler.queue import best_unconfirmed, next_action
+from kbtui.scheduler.confirm import best_unconfirmed
+from kbtui.scheduler.policy import DEFAULT_POLICY
+from kbtui.scheduler.queue import next_action
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
 
@@ -56,7 +58,7 @@ def test_nothing_is_evaluated_once_the_wall_budget_is_spent(state: RunState, wal
 
 @given(st.sampled_from(STATES[2:]), st.floats(89, 99.9))
 def test_in_the_reserve_whoever_may_be_best_is_confirmed_before_anything_else(state: RunState, wall_s: float) -> None:
-    hopeful = best_unconfirmed(state)
+    hopeful = best_unconfirmed(state, DEFAULT_POLICY)
     action = action_of(replace(state, budget=Budget(wall_s=100.0)), wall_s)
     if hopeful is not None:
         assert action == Evaluate(hopeful.candidate.id, CONFIRM)
@@ -72,7 +74,10 @@ def costly(state: RunState, confirm_s: float) -> RunState:
     return state
 
 
-@given(st.sampled_from([s for s in STATES if s.champion and best_unconfirmed(s) is None]), st.floats(89, 99.9))
+@given(
+    st.sampled_from([s for s in STATES if s.champion and best_unconfirmed(s, DEFAULT_POLICY) is None]),
+    st.floats(89, 99.9),
+)
 def test_a_run_ends_when_what_is_left_could_not_confirm_anyone(state: RunState, wall_s: float) -> None:
     state = replace(costly(state, confirm_s=12.0), budget=Budget(wall_s=100.0))
     assert isinstance(action_of(state, wall_s), Finish)
@@ -99,3 +104,48 @@ def test_a_pinned_candidate_is_taken_before_older_ones_on_its_rung() -> None:
     envelope = ledger.append(CommandAccepted(1, CommandKind.PIN, last), 0.0, 0.0)
     crowded.apply(replace(envelope, seq=crowded.seq + 1))
     assert crowded.waiting(0)[0].candidate.id == last
+
+
+def with_wait(state: RunState, *, at: int, structure: str, score: float) -> RunState:
+    """The same state, with the first candidate of a structure screened at this score and waiting on a rung."""
+    state = copy.deepcopy(state)
+    tried = next(t for t in state.tried.values() if t.candidate.structure == structure)
+    screened = replace(state.tried["c0001"].results[SCREEN], candidate=tried.candidate.id, score=score)
+    tried.results, tried.waiting_at = {SCREEN: screened}, at
+    return state
+
+
+def measured_leader() -> RunState:
+    """A state in which the leader of the measure rung waits for its profile."""
+    return next(
+        s for s in STATES if (leader := s.incumbents.get(MEASURE)) not in (None, "c0001")
+        and s.tried[leader].waiting_at == PROFILE
+    )  # fmt: skip
+
+
+def test_the_leaders_profile_waits_until_who_did_well_at_the_screen_is_measured() -> None:
+    state = with_wait(measured_leader(), at=MEASURE, structure="toy/2", score=1.05)
+    waits = next(t for t in state.tried.values() if t.candidate.structure == "toy/2")
+    assert action_of(replace(state, just_proposed=True)) == Evaluate(waits.candidate.id, MEASURE)
+
+
+def test_a_parent_is_profiled_before_a_generator_that_reads_diagnoses_is_asked_about_it() -> None:
+    state = copy.deepcopy(next(s for s in STATES if s.all_drafted and isinstance(action_of(s), Propose)))
+    state.started = replace(state.started, generators=("llm",)) if state.started else None
+    for tried in state.tried.values():
+        tried.waiting_at = None
+    asked = action_of(state)
+    assert isinstance(asked, Propose)
+    assert asked.generator == "llm"
+    state.tried[asked.parent or ""].waiting_at = PROFILE
+    assert action_of(state) == Evaluate(asked.parent or "", PROFILE)
+
+
+def test_the_playbook_is_asked_without_waiting_for_a_profile() -> None:
+    state = copy.deepcopy(next(s for s in STATES if s.all_drafted and isinstance(action_of(s), Propose)))
+    for tried in state.tried.values():
+        tried.waiting_at = None
+    asked = action_of(state)
+    assert isinstance(asked, Propose)
+    state.tried[asked.parent or ""].waiting_at = PROFILE
+    assert action_of(state) == asked

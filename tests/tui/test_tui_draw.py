@@ -65,11 +65,6 @@ def test_an_interval_has_the_digits_that_tell_its_ends_apart(numbers: tuple[floa
     assert fmt.interval(*numbers, UNICODE) == said
 
 
-def test_certainty_is_never_claimed() -> None:
-    assert fmt.sure(1.0) == "> 99.9 %"
-    assert fmt.sure(0.992) == "99.2 %"
-
-
 @given(st.text(max_size=60), st.integers(1, 40))
 def test_clipped_lines_fit(text: str, width: int) -> None:
     assert width_of(clip(line((text, Role.PLAIN)), width)) <= max(width, 0)

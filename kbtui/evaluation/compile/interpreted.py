@@ -6,6 +6,7 @@ Effects: replaces torch.cuda's questions, Triton's driver and the interpreter's 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from kbtui.domain.device import DeviceSpec
@@ -23,6 +24,7 @@ class InterpretedGpu:
         answer_queries(device)
         driver.set_active(_Driver(device))
         _launches_see_the_cpu()
+        _products_round_as_tensor_cores_do()
 
     def __call__(self) -> Any:
         return SaysCuda(_CPU)
@@ -39,6 +41,25 @@ def _launches_see_the_cpu() -> None:
             return launch(executor, *args, **kwargs)
 
     GridExecutor.__call__ = outside
+
+
+def _products_round_as_tensor_cores_do() -> None:
+    """``tl.dot`` of fp32 is TF32 unless asked for more; the interpreter's is exact, and would pass what a GPU fails."""
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    exact = InterpreterBuilder.create_dot
+
+    def create_dot(builder: Any, a: Any, b: Any, d: Any, precision: Any, *options: Any) -> Any:
+        if getattr(precision, "name", "") == "TF32":
+            a, b = (TensorHandle(_tf32(x.data), x.dtype) if x.data.dtype == np.float32 else x for x in (a, b))
+        return exact(builder, a, b, d, precision, *options)
+
+    InterpreterBuilder.create_dot = create_dot
+
+
+def _tf32(values: Any) -> Any:
+    """The upper 19 bits: what mma.tf32 reads of a register (PTX ISA, mma)."""
+    return (np.ascontiguousarray(values).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 class _Driver:

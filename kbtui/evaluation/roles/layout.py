@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ALIGNMENT = 512
+#: Bytes left free after every tensor, which hold poison: who reads on past its end must not find a neighbour.
+GUARD = 512
 
 ITEM_BYTES = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1,
@@ -62,13 +64,18 @@ def layout_from_plain(plain: dict[str, Any]) -> Layout:
 
 
 def place(sizes: Iterable[tuple[tuple[int, ...], str]], start: int = 0) -> tuple[tuple[Slot, ...], int]:
-    """Slots one after the other from ``start``, aligned as an allocator would, and the first free byte after them."""
+    """Slots one after the other from ``start``, aligned and apart, and the first free byte after them."""
     slots = []
     for shape, dtype in sizes:
         slot = Slot(start, tuple(shape), dtype)
         slots.append(slot)
-        start += -(-max(slot.n_bytes, 1) // ALIGNMENT) * ALIGNMENT
+        start = end_of_guard(slot)
     return tuple(slots), start
+
+
+def end_of_guard(slot: Slot) -> int:
+    """The first byte behind a tensor and the poison after it."""
+    return slot.offset + -(-(slot.n_bytes + GUARD) // ALIGNMENT) * ALIGNMENT
 
 
 def _plain(argument: Argument) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from kbtui.evaluation.process import Attached
 from kbtui.evaluation.reference import LoadedReference, load_reference
 from kbtui.evaluation.roles import oracle
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, tensor_at
-from kbtui.evaluation.roles.layout import Argument, Constant, Layout, Slot, place
+from kbtui.evaluation.roles.layout import Argument, Constant, Layout, Slot, end_of_guard, place
 from kbtui.evaluation.roles.nudge import nudge, nudged
 from kbtui.evaluation.roles.outputs import as_outputs
-from kbtui.evaluation.roles.poison import poison
+from kbtui.evaluation.roles.poison import is_poison, poison
 
 DEVICE_VARIABLE = "KBTUI_DEVICE"
 #: Arena spare for alignment and the mailbox of shapes whose outputs were not foreseen.
@@ -167,6 +167,7 @@ class Referee:
         for slot, value in zip(slots, inputs, strict=True):
             if isinstance(slot, Slot):
                 tensor_at(self._mapped, slot).copy_(value)
+                poison(_guard(self._mapped, slot))
         self._wait()
 
     def _expected_of(self, copy: int, inputs: tuple[Any, ...]) -> list[oracle.Expected]:
@@ -242,7 +243,16 @@ def _slots_of(inputs: tuple[Any, ...], start: int) -> tuple[tuple[Argument, ...]
 
 
 def _same(arena: Arena, argument: Argument, value: Any) -> bool:
-    return not isinstance(argument, Slot) or torch.equal(_bits(tensor_at(arena, argument)), _bits(value))
+    if not isinstance(argument, Slot):
+        return True
+    untouched = bool(is_poison(_guard(arena, argument)).all())
+    return untouched and torch.equal(_bits(tensor_at(arena, argument)), _bits(value))
+
+
+def _guard(arena: Arena, slot: Slot) -> torch.Tensor:
+    """The free bytes after a tensor, from the first that 8 divides: poison has whole words."""
+    begin = -(-(slot.offset + slot.n_bytes) // 8) * 8
+    return arena.bytes(begin, end_of_guard(slot) - begin).view(torch.int64)
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from kbtui.domain.wording import counted
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.keys import bindings
 from kbtui.tui.screens.help import Help
@@ -48,7 +49,7 @@ class Runs(Screen[None]):
 
     def show(self, rows: tuple[RunRow, ...], engine: EngineStatus | None) -> None:
         self.set_class(not rows, "empty")
-        title = line((" kbtui ", Role.TITLE), f" {len(rows)} run{'s' if len(rows) != 1 else ''} in this workspace")
+        title = line((" kbtui ", Role.TITLE), f" {counted(len(rows), 'run')} in this workspace")
         self.query_one("#header", Lines).show(lambda _w, _h: [title])
         self.query_one("#no-runs", Lines).show(lambda w, _h: no_runs(w))
         self.query_one("#runs-head", Lines).show(lambda w, _h: [((f"  {runs_head(w)[0][0]}", Role.DIM),)])

@@ -1,7 +1,8 @@
 """Everything known of one candidate, as sections of lines."""
 
 from kbtui.domain.event import RungCompleted
-from kbtui.domain.measurement import Measurement
+from kbtui.domain.measurement import Clock, Measurement
+from kbtui.scheduler.reasons import evidence_words
 from kbtui.scheduler.state import Tried
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
@@ -88,8 +89,9 @@ def _timings(measured: Measurement, g: Glyphs) -> list[Line]:
         cells = [(t.shape, 18, False), (fmt.time_us(t.device_us, g), 10, True), (span, 21, True), (end, 11, True)]
         out.append(((columns(cells), Role.PLAIN),))
     for c in measured.comparisons:
-        words = f"{fmt.interval(c.ratio, c.low, c.high, g)} {c.outcome.value}, {fmt.sure(c.confidence)} sure"
-        out.append(line((f"against {c.against:<10} ", Role.DIM), words))
+        words = f", {evidence_words(c)}" if measured.clock is Clock.MEASURED else " (modelled)"
+        numbers = f"{fmt.interval(c.ratio, c.low, c.high, g)} {c.outcome.value}"
+        out.append(line((f"against {c.against:<10} ", Role.DIM), numbers + words))
         out += [_shape_ratio(s.shape, s.ratio, s.low, s.high, g) for s in c.shapes] if len(c.shapes) > 1 else []
     if measured.unstable:
         out.append(line((f"! unstable: {measured.unstable}", Role.WARN)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from kbtui.domain.measurement import Clock, LiveSample
+from kbtui.scheduler.reasons import evidence_words
 from kbtui.tui import fmt
 from kbtui.tui.draw import gauge, sparkline, step_curve, time_axis
 from kbtui.tui.glyphs import Glyphs
@@ -135,8 +136,7 @@ def last_settled(moment: Moment) -> Settled | None:
         if found is not None:
             words = ""
             if found.n_pairs and moment.clock is Clock.MEASURED:
-                processes = f"{found.n_processes} process{'es' if found.n_processes > 1 else ''}"
-                words = f"{fmt.sure(found.confidence)} sure, {found.n_pairs} pairs in {processes}"
+                words = evidence_words(found)
             return Settled(candidate, found.against, found.ratio, found.low, found.high, found.outcome.value, words)
     return None
 

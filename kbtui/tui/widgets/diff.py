@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
+from kbtui.domain.wording import counted
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.text import Role, line, wrap
 from kbtui.tui.view.diff import Cell, Change, Diff, ScreenRow, diff_sources, layout, row_of_change
@@ -118,7 +119,7 @@ class DiffPane(LineList):
         row = self._rows[index]
         here = row.change is not None and row.change == self.change
         if row.fold:
-            text = f"{self.glyphs.fold} {row.fold} unchanged line{'s' if row.fold > 1 else ''}"
+            text = f"{self.glyphs.fold} {counted(row.fold, 'unchanged line')}"
             return paint(line((f"{text:^{width}}", Role.DIM)), self.glyphs.ascii_only)
         if not self._beside:
             cell, side = (row.left, 0) if row.left is not None else (row.right, 1)

@@ -1,0 +1,66 @@
+"""Whom to confirm, and what that costs: the dearest rung is spent only on who may become the champion. Pure."""
+
+from kbtui.domain.event import Decision
+from kbtui.domain.measurement import Outcome
+from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.scheduler.policy import Policy
+from kbtui.scheduler.state import RunState, Tried
+from kbtui.scheduler.structures import is_eligible
+
+#: A confirmation starts three processes for each side on every shape: about so many measure-rung evaluations.
+_MEASURES_A_CONFIRMATION = 6
+
+
+def best_unconfirmed(state: RunState, policy: Policy) -> Tried | None:
+    """Who should be confirmed next, None where nobody may be faster than the champion (or the first kernel).
+
+    Who won on its last rung comes before who lost there: the loser's lead over others may be chance. Whoever was
+    only screened is better than nothing while there is no champion.
+    """
+    champion = state.tried.get(state.champion or "")
+    leads = {t.candidate.id: _lead(t, champion) for t in state.tried.values() if CONFIRM not in t.results}
+
+    def worth(tried: Tried) -> bool:
+        bar = policy.worth_confirming if _lost(tried) else 1.0
+        return leads[tried.candidate.id] > bar and is_eligible(tried) and not _lost_to(tried, champion)
+
+    def rank(tried: Tried) -> tuple[bool, bool, float, int]:
+        return MEASURE in tried.results, not _lost(tried), leads[tried.candidate.id], -tried.admitted_seq
+
+    return max((t for i in leads if worth(t := state.tried[i])), key=rank, default=None)
+
+
+def _lead(tried: Tried, champion: Tried | None) -> float:
+    """Its speed over the champion's on the highest rung that timed both, over the first kernel's without a champion.
+
+    Rungs time different shapes, so scores of two rungs are never compared; 0.0 where nothing can be said.
+    """
+    if champion is None:
+        return tried.score or 0.0
+    measured = MEASURE in champion.results
+    for rung in range(CONFIRM - 1, (MEASURE if measured else SCREEN) - 1, -1):
+        mine, held = (t.results[rung].score if rung in t.results else None for t in (tried, champion))
+        if mine and held:
+            return mine / held
+    return 0.0
+
+
+def _lost(tried: Tried) -> bool:
+    return tried.last is not None and tried.last.decision is Decision.PRUNE
+
+
+def _lost_to(tried: Tried, champion: Tried | None) -> bool:
+    """Whether it met this very champion on a rung below and was not faster."""
+    if champion is None or tried.last is None or tried.last.outcome.measurement is None:
+        return False
+    met = tried.last.outcome.measurement.against(champion.candidate.id)
+    return met is not None and met.outcome is not Outcome.FASTER
+
+
+def confirm_cost_s(state: RunState, policy: Policy) -> float:
+    """What a confirmation will take: as the longest one so far, or as evaluations on lower rungs suggest; seconds."""
+    for rung, as_many in ((CONFIRM, 1), (PROFILE, 1), (MEASURE, _MEASURES_A_CONFIRMATION)):
+        took_s = [t.results[rung].outcome.wall_s for t in state.tried.values() if rung in t.results]
+        if took_s:
+            return policy.confirm_margin * as_many * max(took_s)
+    return 0.0
