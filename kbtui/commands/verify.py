@@ -24,7 +24,7 @@ WHOLE_GATE = Rung(CONFIRM, "verify", gate_stage=4, max_pairs=0, process_pairs=0,
 def verify(workspace: Path, problem_name: str, kernel: Path | None, device_key: str, seed: int, as_json: bool) -> int:
     """Prints the verdict; 0 verified, 1 rejected, 3 unverified."""
     from kbtui.evaluation.devices import open_device
-    from kbtui.kernel_file import read_kernel
+    from kbtui.kernel_file import check_kernel, read_kernel
     from kbtui.problems import load_problem
     from store.workspace import create_workspace
 
@@ -32,6 +32,7 @@ def verify(workspace: Path, problem_name: str, kernel: Path | None, device_key: 
     source = read_kernel(kernel) if kernel else problem.kernel_source
     if source is None:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
+    check_kernel(source, str(kernel or problem.path))
     device = open_device(device_key, create_workspace(workspace).root)
     try:
         device.open(problem)
