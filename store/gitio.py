@@ -12,9 +12,11 @@ import subprocess
 import tempfile
 import threading
 import zlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 from gitdb.fun import write_object  # type: ignore[import-untyped]
 from gitdb.stream import ZippedStoreShaWriter  # type: ignore[import-untyped]
@@ -31,6 +33,8 @@ _SETTINGS = {
 
 
 _PARALLEL_SYNCS = 4
+#: Objects asked of git in one go; their names must fit into a pipe, or both sides would wait for each other.
+_AT_ONCE = 256
 
 
 class RefMovedError(Exception):
@@ -121,11 +125,17 @@ class ObjectStore:
     def read(self, oid: str) -> bytes:
         """Content of an object. Raises EngineError where it is missing."""
         content = self._read_loose(oid)
-        if content is None:
-            content = self._read_packed(oid)
-        if content is None:
-            raise EngineError(f"git object {oid} is missing or damaged in {self.git_dir}", "run `git fsck` there")
-        return content
+        return self._there(oid, self._read_packed([oid])[0] if content is None else content)
+
+    def read_many(self, oids: Sequence[str]) -> Iterator[bytes]:
+        """Contents in order; packed ones are asked of git many at a time. Raises EngineError at one that is missing."""
+        for start in range(0, len(oids), _AT_ONCE):
+            chunk = oids[start : start + _AT_ONCE]
+            found = {oid: self._read_loose(oid) for oid in chunk}
+            packed = [oid for oid, content in found.items() if content is None]
+            found |= dict(zip(packed, self._read_packed(packed), strict=True))
+            for oid in chunk:
+                yield self._there(oid, found[oid])
 
     def close(self) -> None:
         with self._batch_lock:
@@ -143,18 +153,21 @@ class ObjectStore:
             return None
         return whole.partition(b"\0")[2]
 
-    def _read_packed(self, oid: str) -> bytes | None:
+    def _there(self, oid: str, content: bytes | None) -> bytes:
+        if content is None:
+            raise EngineError(f"git object {oid} is missing or damaged in {self.git_dir}", "run `git fsck` there")
+        return content
+
+    def _read_packed(self, oids: Sequence[str]) -> list[bytes | None]:
+        if not oids:
+            return []
         with self._batch_lock:
             process = self._batch = self._batch or self._start_batch()
             assert process.stdin is not None  # both are pipes
             assert process.stdout is not None
-            process.stdin.write(oid.encode() + b"\n")
+            process.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
             process.stdin.flush()
-            header = process.stdout.readline().split()
-            if len(header) != 3:
-                return None
-            content = process.stdout.read(int(header[2]) + 1)[:-1]
-        return content if _object_id(header[1], content) == oid else None
+            return [_read_answer(process.stdout, oid) for oid in oids]
 
     def _start_batch(self) -> subprocess.Popen[bytes]:
         command = ["git", f"--git-dir={self.git_dir}", "cat-file", "--batch"]
@@ -166,6 +179,15 @@ class ObjectStore:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C is the engine's to handle
         )
+
+
+def _read_answer(answers: IO[bytes], oid: str) -> bytes | None:
+    """One object as ``git cat-file --batch`` writes it; None where there is none, or it is not what its id says."""
+    header = answers.readline().split()
+    if len(header) != 3:
+        return None
+    content = answers.read(int(header[2]) + 1)[:-1]
+    return content if _object_id(header[1], content) == oid else None
 
 
 def _write_loose(path: Path, kind: bytes, content: bytes) -> None:

@@ -105,16 +105,17 @@ class RunBranch:
             return
         excluded = [f"^{since}"] if since else []
         listing = run_git("rev-list", "--first-parent", "--reverse", self.tip, *excluded, git_dir=self.objects.git_dir)
-        for seq, oid in enumerate(listing.split(), from_seq):
-            yield self._entry(oid, seq)
+        oids = listing.split()
+        for seq, (oid, content) in enumerate(zip(oids, self.objects.read_many(oids), strict=True), from_seq):
+            yield self._entry(parse_commit(oid, content), seq)
 
     def holds(self, commit: str) -> bool:
         """Whether a commit is on the branch's first-parent line."""
         listing = run_git("rev-list", "--first-parent", self.tip or "", git_dir=self.objects.git_dir)
         return commit in listing.split()
 
-    def _entry(self, oid: str, seq: int) -> Entry:
-        commit = read_commit(self.objects, oid)
+    def _entry(self, commit: RawCommit, seq: int) -> Entry:
+        oid = commit.oid
         if commit.committer != IDENTITY:
             raise self._foreign(oid)
         try:
@@ -150,7 +151,11 @@ def write_commit(objects: ObjectStore, tree: str, parents: tuple[str, ...], mess
 
 def read_commit(objects: ObjectStore, oid: str) -> RawCommit:
     """Raises EngineError where the commit is missing."""
-    head, _, message = objects.read(oid).decode(errors="replace").partition("\n\n")
+    return parse_commit(oid, objects.read(oid))
+
+
+def parse_commit(oid: str, content: bytes) -> RawCommit:
+    head, _, message = content.decode(errors="replace").partition("\n\n")
     fields = [line.partition(" ") for line in head.splitlines()]
     values = {key: value for key, _, value in fields}
     parents = tuple(value for key, _, value in fields if key == "parent")
