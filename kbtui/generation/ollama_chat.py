@@ -33,7 +33,6 @@ class Reply:
     text: str
     ended: str
     wall_s: float
-    prompt_tokens: int | None = None
     reply_tokens: int | None = None
 
 
@@ -99,8 +98,7 @@ class OllamaChat:
         wall_s = time.monotonic() - started
         if last is not None and last.done_reason and ended == "stop":
             ended = last.done_reason
-        tokens = (last.prompt_eval_count, last.eval_count) if last is not None else (None, None)
-        return Reply("".join(text), ended, wall_s, *tokens)
+        return Reply("".join(text), ended, wall_s, last.eval_count if last is not None else None)
 
     def _read(
         self,

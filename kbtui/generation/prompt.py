@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kbtui.domain.measurement import Clock
-from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.problem import ShapeRole
 from kbtui.domain.proposal import ProposalRequest
 from kbtui.generation.repair.values import Rejected
 from kbtui.generation.signature import input_names
@@ -32,7 +32,7 @@ def build_prompt(request: ProposalRequest, rejected: Iterable[Rejected] = ()) ->
 def _task(request: ProposalRequest) -> str:
     spec = request.problem.spec
     verb = "Make this Triton kernel faster" if request.parent_source else "Write a fast Triton kernel"
-    timed = ", ".join(_shape(request.problem, role) for role in (ShapeRole.TUNE,))
+    timed = ", ".join(shape.name for shape in spec.shapes_of(ShapeRole.TUNE))
     allowed = ", ".join(spec.allowed_ops) if spec.allowed_ops else "none but views and allocation"
     return "\n".join(
         (
@@ -44,10 +44,6 @@ def _task(request: ProposalRequest) -> str:
             f"All computation happens in Triton kernels of your own; torch operations allowed beside them: {allowed}.",
         )
     )
-
-
-def _shape(problem: Problem, role: ShapeRole) -> str:
-    return ", ".join(shape.name for shape in problem.spec.shapes_of(role))
 
 
 def _hardware(request: ProposalRequest) -> str:

@@ -42,7 +42,6 @@ class Glyphs:
     rule: str
     curve_flat: str
     curve_rise: str
-    curve_up: str
     curve_top: str
     curve_bottom: str
     level: str
@@ -58,7 +57,7 @@ UNICODE = Glyphs(
     cursor="▸", running="▶", waiting="○", promoted="↑", pruned="↓", rejected="✗", unverified="?",
     champion="★", incumbent="◆", pinned="⚑", marked="●", alive="●", paused="‖", ended="■", lost="✗", pending="»",
     step_done="■", step_here="▶", step_todo="·", bar="▏▎▍▌▋▊▉█", bar_empty="·", spark="▁▂▃▄▅▆▇█",
-    axis="┤", axis_zero="┼", rule="─", curve_flat="─", curve_rise="│", curve_up="╯", curve_top="╭",
+    axis="┤", axis_zero="┼", rule="─", curve_flat="─", curve_rise="│", curve_top="╭",
     curve_bottom="╯", level="╌", point="●", span="━", wrap="↪", fold="⋯", divider="│",
 )  # fmt: skip
 
@@ -67,6 +66,6 @@ ASCII = Glyphs(
     cursor=">", running=">", waiting="o", promoted="^", pruned="v", rejected="x", unverified="?",
     champion="*", incumbent="+", pinned="!", marked="@", alive="*", paused="=", ended="#", lost="X", pending="~",
     step_done="#", step_here=">", step_todo=".", bar="#", bar_empty=".", spark="_.-=+*%@",
-    axis="|", axis_zero="+", rule="-", curve_flat="-", curve_rise="|", curve_up="+", curve_top="+",
+    axis="|", axis_zero="+", rule="-", curve_flat="-", curve_rise="|", curve_top="+",
     curve_bottom="+", level=".", point="*", span="=", wrap="\\", fold="...", divider="|",
 )  # fmt: skip

@@ -27,7 +27,6 @@ class Role(StrEnum):
 
 Part = tuple[str, Role]
 Line = tuple[Part, ...]
-BLANK: Line = ()
 
 
 def line(*parts: Part | str) -> Line:

@@ -107,6 +107,20 @@ def test_every_entry_has_defaults_on_its_grid_and_a_summary_that_reads():
     assert len({e.structure for e in ENTRIES}) == len(ENTRIES)
 
 
+def test_no_two_instantiations_near_the_defaults_read_alike():
+    for entry in ENTRIES:
+        near = [entry.defaults() | {name: value} for name, values in entry.grid for value in values]
+        told = {entry.summarise(params): params for params in near}
+        assert len(told) == len({tuple(params.items()) for params in near}), entry.name
+
+
+def test_one_of_a_thing_is_singular_in_a_summary():
+    entry = next(e for e in ENTRIES if e.name == "matvec_split_k")
+    told = entry.summarise(entry.defaults() | {"PROGRAMS_PER_SM": 1, "ROWS": 1, "STAGES": 1})
+    assert "1 program an SM" in told
+    assert "1 row by" in told
+
+
 def test_an_instantiation_takes_the_devices_and_the_problems_numbers(request_for):
     request = request_for("rms_norm")
     persistent = next(e for e in load_entries("channel_rms_norm") if e.name == "channel_rms_persistent")

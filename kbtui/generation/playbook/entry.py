@@ -4,6 +4,7 @@ A family is a folder with ``entries.toml`` and one ``<entry>.kernel.py`` a struc
 constants at its top; an instantiation replaces those constants and nothing else. No template is ever imported here.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from kbtui.generation.playbook.constants import Value, read_constants, set_const
 
 Params = Mapping[str, Value]
 
+#: "1 rows" and the like, which formats over any number write.
+_ONE_OF = re.compile(r"\b1 (program|row|warp|stage|channel|pixel|element)s\b")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -24,7 +28,7 @@ class Entry:
     Attributes:
         name: the operator's name, e.g. ``softmax_one_row``.
         structure: label shared by all instantiations, e.g. ``softmax/one-row``.
-        summary: format string over the parameters.
+        summary: format string over the parameters that matter most.
         hints: ids of the hints it carries out.
         template: source text, with its parameters as module constants at their defaults.
         grid: values each parameter may take, in order.
@@ -52,7 +56,11 @@ class Entry:
         return set_constants(self.template, {**self._given(device, spec), **params})
 
     def summarise(self, params: Params) -> str:
-        return self.summary.format(**params)
+        """What tells it from the entry's other instantiations: its summary, and what it does not say otherwise."""
+        defaults = self.defaults()
+        said = _ONE_OF.sub(r"1 \1", self.summary.format(**params))
+        unsaid = [name for name, _ in self.grid if f"{{{name}}}" not in self.summary and params[name] != defaults[name]]
+        return ", ".join([said, *(f"{name.lower().replace('_', ' ')} {params[name] or 'plain'}" for name in unsaid)])
 
     def _given(self, device: DeviceSpec, spec: ProblemSpec) -> dict[str, Value]:
         """Constants that are no choice: the chip's, and the problem's own numbers (``eps`` fills ``EPS``)."""

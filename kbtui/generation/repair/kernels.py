@@ -12,8 +12,6 @@ _WRONG_JIT = frozenset(
 #: Calls whose arguments at these positions (or all, for -1) are shapes, and must be known when compiling.
 _SHAPE_CALLS = {"arange": (0, 1), "zeros": (0,), "full": (0,), "static_range": (-1,), "reshape": (1,), "view": (1,)}
 
-Functions = dict[str, cst.FunctionDef]
-
 
 def mend_decorators(module: cst.Module) -> tuple[cst.Module, tuple[str, ...]]:
     """``@triton.jit`` on functions that use device calls without it, and in place of decorators there are not."""

@@ -13,8 +13,6 @@ from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
 from kbtui.generation.rewrites.syntax import Replacement, Source, argument, contains, dotted, expression, values_of
 
-_COMPARISON = m.Comparison(comparisons=[m.ComparisonTarget(operator=m.LessThan())])
-
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
     for name, kernel in source.kernels.items():
