@@ -1,0 +1,256 @@
+"""Playing a pool back: what was recorded comes back as it was, what was not is derived, matches are drawn anew."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kbtui.domain.candidate import Candidate, source_sha
+from kbtui.domain.evaluation import EvaluationRequest, Opponent
+from kbtui.domain.measurement import LiveSample, Outcome
+from kbtui.domain.pool import PoolCandidate, pool_of_rows, pool_rows
+from kbtui.domain.proposal import Phase, ProposalRequest
+from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
+from kbtui.domain.verdict import Reason, VerdictKind, rejected
+from kbtui.errors import UsageError
+from kbtui.evaluation.devices import open_device
+from kbtui.evaluation.devices.replay import ReplayDevice, median_costs
+from kbtui.generation.replay import recorded_generators
+from kbtui.pool_file import read_pool, samples_by_process, write_pool
+from kbtui.problems import load_problem
+
+POOLS = sorted((Path(__file__).parents[2] / "benchmarks/pools").glob("*.jsonl.gz"))
+SOFTMAX = next(p for p in POOLS if p.name.startswith("softmax"))
+
+
+@pytest.fixture(scope="module")
+def device() -> ReplayDevice:
+    return ReplayDevice(SOFTMAX)
+
+
+def highest_is(device: ReplayDevice, rung: int) -> list[PoolCandidate]:
+    return [c for c in device.pool.candidates if c.highest.rung == rung and c.highest.outcome.verdict.ok]
+
+
+def asked(candidate: PoolCandidate, rung: int, other: PoolCandidate | None = None, seed: int = 0) -> EvaluationRequest:
+    opponent = Opponent("c0099", other.source) if other else None
+    return EvaluationRequest("c0001", candidate.source, DEFAULT_LADDER[rung], seed, -1, opponent, None)
+
+
+def ignore(sample: LiveSample) -> None: ...
+
+
+@pytest.mark.parametrize("path", POOLS, ids=lambda p: p.name.split(".")[0])
+def test_every_kept_pool_is_whole_and_small(path: Path) -> None:
+    pool = read_pool(path)
+    assert len(pool.candidates) >= 30
+    assert path.stat().st_size < 1 << 20
+    assert all(c.source_sha == source_sha(c.source) for c in pool.candidates)
+    assert all(c.parent is None or c.parent in pool.by_sha for c in pool.candidates)
+    assert pool.header.driver != "unknown"
+    assert pool.header.problem.kernel_source is not None
+    assert source_sha(pool.header.problem.kernel_source) in pool.by_sha
+
+
+def test_a_pool_survives_its_file_and_its_bytes_do_not_depend_on_when_it_was_written(tmp_path: Path) -> None:
+    pool = read_pool(SOFTMAX)
+    assert pool_of_rows(pool_rows(pool)) == pool
+    for name in ("a", "b"):
+        write_pool(tmp_path / name, pool)
+    assert read_pool(tmp_path / "a") == pool
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_recorded_rung_comes_back_with_its_verdict_times_and_cost(device: ReplayDevice) -> None:
+    candidate = highest_is(device, PROFILE)[0]
+    for recorded in candidate.rungs:
+        outcome = device.evaluate(asked(candidate, recorded.rung), ignore).outcome
+        assert outcome.verdict == recorded.outcome.verdict
+        assert (outcome.gpu_s, outcome.wall_s) == (recorded.outcome.gpu_s, recorded.outcome.wall_s)
+        assert outcome.resources == recorded.outcome.resources
+        assert outcome.profile == recorded.outcome.profile
+        if recorded.outcome.measurement:
+            assert outcome.measurement is not None
+            assert outcome.measurement.timings == recorded.outcome.measurement.timings
+
+
+def test_a_rung_never_recorded_is_derived_at_the_median_cost_of_that_rung(device: ReplayDevice) -> None:
+    candidate = highest_is(device, SCREEN)[0]
+    outcome = device.evaluate(asked(candidate, MEASURE, highest_is(device, PROFILE)[0]), ignore).outcome
+    assert (outcome.gpu_s, outcome.wall_s) == median_costs(device.pool)[MEASURE]
+    assert "not recorded; as on rung 1" in outcome.verdict.detail
+    assert outcome.measurement is not None
+    assert [t.shape for t in outcome.measurement.timings] == ["4096x16384"], "no time is invented for other shapes"
+    assert [s.shape for s in outcome.measurement.comparisons[0].shapes] == ["4096x16384"]
+
+
+def test_a_candidate_that_failed_fails_on_every_rung(device: ReplayDevice) -> None:
+    good = highest_is(device, MEASURE)[0]
+    failed = rejected(Reason.WRONG_VALUES, 1, good.highest.outcome.verdict.proof, "relative L2 error 0.34")
+    bad = replace(good.highest, rung=SCREEN, outcome=replace(good.highest.outcome, verdict=failed, measurement=None))
+    fake = ReplayDevice(SOFTMAX)
+    fake.pool = replace(fake.pool, candidates=(replace(good, rungs=(bad,)),))
+    for rung in (SCREEN, MEASURE, CONFIRM):
+        outcome = fake.evaluate(asked(good, rung), ignore).outcome
+        assert outcome.verdict == failed
+        assert outcome.measurement is None
+
+
+def test_a_source_that_was_not_recorded_is_our_failure_and_costs_nothing(device: ReplayDevice) -> None:
+    stranger = replace(device.pool.candidates[0], source="def kernel_function(x): ...")
+    outcome = device.evaluate(asked(stranger, SCREEN), ignore).outcome
+    assert (outcome.verdict.kind, outcome.verdict.reason) == (VerdictKind.UNVERIFIED, Reason.NOT_RECORDED)
+    assert (outcome.gpu_s, outcome.wall_s) == (0.0, 0.0)
+
+
+def test_any_two_candidates_meet_and_a_clear_difference_is_found_whatever_the_seed(device: ReplayDevice) -> None:
+    timed = [c for c in device.pool.candidates if c.at(MEASURE)]
+
+    def time_us(candidate: PoolCandidate) -> float:
+        measured = candidate.at(MEASURE).outcome.measurement  # type: ignore[union-attr]
+        return measured.timings[0].device_us if measured else float("inf")
+
+    fast, slow = min(timed, key=time_us), max(timed, key=time_us)
+    for seed in range(20):
+        for mine, other, expected in ((fast, slow, Outcome.FASTER), (slow, fast, Outcome.SLOWER)):
+            measured = device.evaluate(asked(mine, SCREEN, other, seed), ignore).outcome.measurement
+            assert measured is not None
+            found = measured.comparisons[0]
+            assert found.outcome is expected
+            assert found.low <= time_us(other) / time_us(mine) * 1.03
+            assert found.high >= time_us(other) / time_us(mine) * 0.97
+
+
+def test_a_candidate_is_hardly_ever_faster_than_itself(device: ReplayDevice) -> None:
+    """The stated rate is half a percent one-sided; 4 of 300 would be a chance of about 1 in 15 at that rate."""
+    candidate = highest_is(device, PROFILE)[0]
+    outcomes = [
+        device.evaluate(asked(candidate, MEASURE, candidate, seed), ignore).outcome.measurement for seed in range(300)
+    ]
+    faster = sum(m.comparisons[0].outcome is Outcome.FASTER for m in outcomes if m)
+    assert faster <= 5
+
+
+def test_draws_depend_on_the_seed_and_on_nothing_before(device: ReplayDevice) -> None:
+    one, other = highest_is(device, PROFILE)[:2]
+    first = device.evaluate(asked(one, MEASURE, other, 1), ignore).outcome
+    device.evaluate(asked(other, MEASURE, one, 1), ignore)
+    again = device.evaluate(asked(one, MEASURE, other, 1), ignore).outcome
+    third = device.evaluate(asked(one, MEASURE, other, 2), ignore).outcome
+    assert first == again
+    assert first.measurement != third.measurement
+
+
+def test_confirming_meets_pytorch_and_the_first_kernel_in_three_processes(device: ReplayDevice) -> None:
+    one, other = highest_is(device, CONFIRM)[0], highest_is(device, PROFILE)[0]
+    request = replace(asked(one, CONFIRM, other), first=Opponent("c0002", device.pool.candidates[0].source))
+    measured = device.evaluate(request, ignore).outcome.measurement
+    assert measured is not None
+    assert [c.against for c in measured.comparisons] == ["c0099", "first", "eager"]
+    assert {c.n_processes for c in measured.comparisons} == {3}
+
+
+def test_samples_arrive_for_the_live_pane(device: ReplayDevice) -> None:
+    seen: list[LiveSample] = []
+    one, other = highest_is(device, PROFILE)[:2]
+    device.evaluate(asked(one, SCREEN, other), seen.append)
+    assert len(seen) >= 3
+    assert all(s.candidate == "c0001" and s.against == "c0099" and s.candidate_us > 0 for s in seen)
+
+
+def test_raw_samples_by_process_are_drawn_as_they_are(device: ReplayDevice) -> None:
+    pair = {"candidate": [5.0, 7.0, 6.0], "other": [9.0, 9.0]}
+    taken = {"processes": [{"c0001": {"s": [pair, pair]}}, {"first": {"s": [pair]}}], "alone": {"s": [4.0]}}
+    (samples,) = samples_by_process(taken)
+    assert samples.processes == ((6.0, 6.0), (6.0,), (4.0,))
+    one, other = highest_is(device, PROFILE)[:2]
+    shape = "4096x16384"
+    fake = ReplayDevice(SOFTMAX)
+    rigged = tuple(
+        replace(
+            c, rungs=tuple(replace(r, samples=(replace(samples, shape=shape, processes=((us,),)),)) for r in c.rungs)
+        )
+        for c, us in ((one, 100.0), (other, 200.0))
+    )
+    fake.pool = replace(fake.pool, candidates=rigged)
+    measured = fake.evaluate(asked(one, SCREEN, other), ignore).outcome.measurement
+    assert measured is not None
+    assert measured.comparisons[0].ratio == pytest.approx(2.0)
+
+
+def test_simulated_time_passes_when_it_is_settled_and_only_once() -> None:
+    device = ReplayDevice(SOFTMAX)
+    one = highest_is(device, PROFILE)[0]
+    device.evaluate(asked(one, MEASURE), ignore)
+    assert device.time.now_s() == 0.0
+    device.time.settle()
+    paid_s = device.time.now_s()
+    assert paid_s == pytest.approx(one.at(MEASURE).outcome.wall_s, abs=1e-5)  # type: ignore[union-attr]
+    device.time.settle()
+    device.time.owe(5.0)
+    device.time.settle(counts=False)
+    assert device.time.now_s() == paid_s
+
+
+def test_another_problem_and_a_kernel_that_is_not_in_the_pool_are_refused(device: ReplayDevice) -> None:
+    with pytest.raises(UsageError, match="this pool is of softmax, not of mat_vec"):
+        device.problem(load_problem("mat_vec"))
+    with pytest.raises(UsageError, match="the first kernel is not in the pool"):
+        device.open(replace(device.pool.header.problem, kernel_source="def kernel_function(x): ..."))
+
+
+@pytest.mark.parametrize("content", [b"", b"not gzip", b"\x1f\x8b\x08\x00broken"])
+def test_a_file_that_is_no_pool_is_one_line(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "pool").write_bytes(content)
+    with pytest.raises(UsageError, match=r"is not a pool.*make one with"):
+        open_device(f"replay:{tmp_path / 'pool'}", tmp_path)
+
+
+def test_the_device_is_told_apart_by_its_name_and_labelled_measured(device: ReplayDevice) -> None:
+    assert device.spec.name.startswith("replay of NVIDIA H200, pool ")
+    assert device.spec.key == f"replay:{SOFTMAX}"
+    assert device.spec.clock == "measured"
+
+
+def request_for(
+    device: ReplayDevice, parent: PoolCandidate | None, seen: frozenset[str] = frozenset()
+) -> ProposalRequest:
+    made_from = Candidate("c0001", parent.source_sha, (), parent.origin, parent.structure, "") if parent else None
+    return ProposalRequest(
+        device.pool.header.problem, None, device.spec, made_from, None, None, (), (), seen, Phase.NARROW, 4, 0
+    )
+
+
+def test_a_generator_proposes_only_its_own_recorded_children_of_that_parent(device: ReplayDevice) -> None:
+    paid: list[float] = []
+    generators = recorded_generators(("playbook", "rewrites"), device.pool, paid.append)
+    parents = {c.parent for c in device.pool.candidates if c.parent}
+    for parent in (None, *(device.pool.by_sha[sha] for sha in sorted(parents))):
+        own = {c.source for c in device.pool.candidates if c.parent == (parent.source_sha if parent else None)}
+        answer = generators["playbook"].propose(request_for(device, parent))
+        assert 0 < len(answer) <= 4
+        assert {p.source for p in answer} <= own
+        assert all(p.origin.generator == "playbook" for p in answer)
+        assert generators["rewrites"].propose(request_for(device, parent)) == ()
+    assert paid[0] == dict(device.pool.header.ask_wall_s)["playbook"]
+
+
+def test_what_was_seen_is_not_proposed_again(device: ReplayDevice) -> None:
+    generator = recorded_generators(("playbook",), device.pool, lambda seconds: None)["playbook"]
+    seen: set[str] = set()
+    while answer := generator.propose(request_for(device, None, frozenset(seen))):
+        fresh = {source_sha(p.source) for p in answer}
+        assert not fresh & seen
+        seen |= fresh
+    assert len(seen) == sum(c.parent is None and c.origin.generator == "playbook" for c in device.pool.candidates)
+
+
+def test_a_pool_without_anything_by_the_generators_named_is_refused(device: ReplayDevice) -> None:
+    with pytest.raises(UsageError, match="the pool holds nothing by llm; it was made by playbook"):
+        recorded_generators(("llm",), device.pool, lambda seconds: None)
+
+
+def test_compiling_is_never_timed(device: ReplayDevice) -> None:
+    outcome = device.evaluate(asked(highest_is(device, PROFILE)[0], COMPILE), ignore).outcome
+    assert outcome.measurement is None
+    assert outcome.resources
