@@ -1,6 +1,6 @@
 """What a run may still spend: its limits, the reserve for the end, each rung's share. Pure."""
 
-from kbtui.domain.rung import MEASURE
+from kbtui.domain.rung import MEASURE, PROFILE
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState
@@ -10,14 +10,14 @@ _SHARE_FLOOR_S = 2.0
 
 
 def budget_spent(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> str | None:
-    """Which limit is reached, in words, or None."""
+    """Which limit is reached, in words, or None. Who waits on the dear rungs holds nothing up."""
     budget = state.budget
     if budget.wall_s is not None and wall_s >= budget.wall_s:
         return f"{budget.wall_s:.0f} s of wall time"
     if budget.gpu_s is not None and gpu_s >= budget.gpu_s:
         return f"{budget.gpu_s:.0f} s of GPU time"
     full = budget.candidates is not None and len(state.tried) >= budget.candidates
-    waits = any(t.waiting_at is not None for t in state.tried.values())
+    waits = any(t.waiting_at is not None and (t.pinned or t.waiting_at < PROFILE) for t in state.tried.values())
     if full and not waits and best_unconfirmed(state, policy) is None:
         return f"{budget.candidates} candidates"
     return None

@@ -32,7 +32,12 @@ def next_action(
             return confirm
         if not is_affordable(state, next_costs_s(state, policy), wall_s, gpu_s):
             return Finish(EndReason.BUDGET, "the rest is too little for another candidate")
-    return _search(state, policy)
+    return _search(state, policy, _may_profile(state, wall_s, gpu_s, policy))
+
+
+def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> bool:
+    """Within its share, and where it and a confirmation, which costs about the same, still fit into the budget."""
+    return within_share(state, PROFILE) and is_affordable(state, 2 * confirm_cost_s(state, policy), wall_s, gpu_s)
 
 
 def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> Evaluate | None:
@@ -44,20 +49,21 @@ def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) 
     return Evaluate(best.candidate.id, CONFIRM) if state.champion is None or affordable else None
 
 
-def _search(state: RunState, policy: Policy) -> Action:
-    """Screen everything that waits, then measure the best of it; ask for more when the pipeline runs dry."""
-    lower, upper = _lower(state), _upper(state)
+def _search(state: RunState, policy: Policy, may_profile: bool) -> Action:
+    """Screen everything that waits, then measure the best of it; ask for more when the pipeline runs dry.
+
+    Whoever waits for a profile that nobody asks for may go on waiting to the end.
+    """
+    lower, upper = _lower(state), _upper(state, may_profile)
     room = _room(state, policy)
     if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy)):
-        return _diagnose_first(state, proposal) or proposal
+        return (may_profile and _diagnose_first(state, proposal)) or proposal
     if confirm := _confirm_now(state, policy):
         return confirm
     if upper and (state.just_proposed or not lower):
         return upper[0]
     if lower:
         return lower[0]
-    if rest := state.waiting(PROFILE):
-        return Evaluate(rest[0].candidate.id, PROFILE)
     if best := best_unconfirmed(state, policy):
         return Evaluate(best.candidate.id, CONFIRM)
     return Finish(EndReason.EXHAUSTED, "every generator has said all it knows about every parent")
@@ -68,14 +74,15 @@ def _lower(state: RunState) -> list[Evaluate]:
     return [Evaluate(t.candidate.id, rung) for rung in (SCREEN, COMPILE) for t in state.waiting(rung)]
 
 
-def _upper(state: RunState) -> list[Evaluate]:
+def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
     """Work on the measure and profile rungs, in the order it is done.
 
     Pinned candidates first; then who did well at the screen, fastest first; then the profile of who leads the measure
     rung, so that no early leader costs a profile while a better one waits; then mutations that nothing is known of.
     """
     queued = [(t, MEASURE) for t in state.waiting(MEASURE)]
-    queued += [(t, PROFILE) for t in state.waiting(PROFILE) if t.pinned or _leads_within_share(state, t)]
+    leader = state.incumbents.get(MEASURE) if may_profile else None
+    queued += [(t, PROFILE) for t in state.waiting(PROFILE) if t.pinned or t.candidate.id == leader]
     queued.sort(key=lambda q: _place(state, *q))
     return [Evaluate(t.candidate.id, rung) for t, rung in queued]
 
@@ -86,17 +93,12 @@ def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:
     return not tried.pinned, group, -stands
 
 
-def _leads_within_share(state: RunState, tried: Tried) -> bool:
-    return state.incumbents.get(MEASURE) == tried.candidate.id and within_share(state, PROFILE)
-
-
 def _diagnose_first(state: RunState, proposal: Propose) -> Evaluate | None:
-    """The parent's profile, where it waits for one, is affordable and the generator will read it."""
+    """The parent's profile, where it waits for one and the generator will read it."""
     parent = state.tried.get(proposal.parent or "")
-    waits = parent is not None and parent.waiting_at == PROFILE
-    if not waits or not reads_diagnoses(proposal.generator) or not within_share(state, PROFILE):
+    if parent is None or parent.waiting_at != PROFILE or not reads_diagnoses(proposal.generator):
         return None
-    return Evaluate(proposal.parent or "", PROFILE)
+    return Evaluate(parent.candidate.id, PROFILE)
 
 
 def _room(state: RunState, policy: Policy) -> int:
@@ -109,12 +111,14 @@ def _room(state: RunState, policy: Policy) -> int:
 
 
 def _confirm_now(state: RunState, policy: Policy) -> Evaluate | None:
-    """In mid-run only what the confirm rung's share allows; the end of the run confirms the best in any case."""
+    """In mid-run only whom a person sent there, and what the confirm rung's share allows; the end confirms the best."""
+    if pinned := next((t for t in state.waiting(CONFIRM) if t.pinned), None):
+        return Evaluate(pinned.candidate.id, CONFIRM)
     best = best_unconfirmed(state, policy)
     if best is None or best.waiting_at != CONFIRM:
         return None
     allowed = within_share(state, CONFIRM, confirm_cost_s(state, policy))
-    return Evaluate(best.candidate.id, CONFIRM) if best.pinned or allowed else None
+    return Evaluate(best.candidate.id, CONFIRM) if allowed else None
 
 
 def entry_rung(state: RunState, parent: Tried | None) -> int:

@@ -130,3 +130,12 @@ def test_a_first_champion_is_confirmed_although_it_may_take_longer_than_what_is_
 def test_a_second_champion_is_not_confirmed_beyond_the_budget() -> None:
     crowned = (done(OTHER, MEASURE, 1.3), done(OTHER, CONFIRM, 1.3, Decision.CROWN, wall_s=10.0))
     assert isinstance(at_the_end(*crowned, done(THIRD, MEASURE, 1.6)), Finish)
+
+
+def test_whom_a_person_sent_to_the_confirm_rung_is_confirmed_although_it_leads_nobody() -> None:
+    compiled = RungCompleted(FIRST, COMPILE, done(FIRST, COMPILE, 1.0).outcome, Decision.PRUNE, "", None, False)
+    behind = done(THIRD, PROFILE, 1.1, Decision.PRUNE)
+    state = state_with(compiled, *CROWNED, behind, CommandAccepted(1, CommandKind.PROMOTE, THIRD))
+    state.tried[FIRST].waiting_at = None
+    state.exhausted |= {("playbook", c) for c in (None, FIRST, OTHER, THIRD)}
+    assert next_action(state, 10.0, 0.0, has_first=True) == Evaluate(THIRD, CONFIRM)

@@ -149,3 +149,12 @@ def test_the_playbook_is_asked_without_waiting_for_a_profile() -> None:
     assert isinstance(asked, Propose)
     state.tried[asked.parent or ""].waiting_at = PROFILE
     assert action_of(state) == asked
+
+
+@given(st.sampled_from(STATES), st.booleans())
+def test_a_profile_that_nobody_asks_for_is_never_begun(state: RunState, may_end: bool) -> None:
+    state = copy.deepcopy(state)
+    for tried in state.tried.values():
+        tried.waiting_at = PROFILE if tried.candidate.id != state.incumbents.get(MEASURE) else None
+    action = action_of(state) if not may_end else action_of(replace(state, budget=Budget(wall_s=100.0)), 90.0)
+    assert not (isinstance(action, Evaluate) and action.rung == PROFILE)
