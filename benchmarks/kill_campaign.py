@@ -32,6 +32,7 @@ from typing import Any
 
 from kbtui.domain.codec import envelope_to_plain
 from kbtui.domain.event import CandidateAdmitted, RungCompleted, RunResumed
+from kbtui.errors import UsageError
 from store.gitio import ObjectStore, run_git
 from store.ledger import read_commit, run_names
 from store.lock import LockHolder, lock_holder
@@ -136,17 +137,19 @@ def _run_of(root: Path) -> str | None:
 
 
 def _rows(root: Path) -> list[str]:
-    if not (root / "index.sqlite").exists():
+    try:
+        with Reader(open_workspace(root)) as reader:
+            return [row.run for row in reader.runs()]
+    except UsageError:  # nothing there yet
         return []
-    with Reader(open_workspace(root)) as reader:
-        return [row.run for row in reader.runs()]
 
 
 def _ended(root: Path) -> bool:
-    if not (root / "index.sqlite").exists():
+    try:
+        with Reader(open_workspace(root)) as reader:
+            return any(row.end_reason for row in reader.runs())
+    except UsageError:
         return False
-    with Reader(open_workspace(root)) as reader:
-        return any(row.end_reason for row in reader.runs())
 
 
 def _must(process: "subprocess.Popen[str]") -> None:

@@ -32,6 +32,10 @@ class DamagedIndexError(Exception):
     """The file is not a sound SQLite database."""
 
 
+class EmptyIndexError(Exception):
+    """The file is there, its tables are not: its engine is just starting, or died when it was."""
+
+
 def open_index(path: Path) -> Engine:
     """The index for the engine, made or migrated where needed; transactions begin immediate, threads may share it.
 
@@ -68,7 +72,7 @@ def open_for_reading(path: Path) -> Connection:
         found = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if found != VERSION:
         connection.close()
-        raise _version_error(path, found)
+        raise _version_error(path, found) if found else EmptyIndexError(path)
     return connection
 
 

@@ -19,7 +19,7 @@ from kbtui.errors import EngineError, UsageError
 from kbtui.scheduler.state import RunState
 from store.artifacts import read_artifact
 from store.gitio import ObjectStore
-from store.index import DamagedIndexError, open_for_commands, open_for_reading
+from store.index import DamagedIndexError, EmptyIndexError, open_for_commands, open_for_reading
 from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
@@ -99,10 +99,12 @@ class Reader:
 
     def __init__(self, workspace: Workspace) -> None:
         if not workspace.index.exists():
-            raise UsageError(f"no runs in {workspace.root}", "start one with `kbtui run`, or `kbtui reindex`")
+            raise _no_runs(workspace)
         self.workspace = workspace
         try:
             self._connection = open_for_reading(workspace.index)
+        except EmptyIndexError:
+            raise _no_runs(workspace) from None
         except DamagedIndexError:
             raise EngineError(f"{workspace.index} is damaged", "run `kbtui reindex`") from None
         self._objects = ObjectStore(workspace.git_dir)
@@ -235,6 +237,10 @@ def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
         f"{argument}{note}".encode()
     except UnicodeEncodeError:
         raise UsageError("the command holds a character that is not Unicode's", "give text in UTF-8") from None
+
+
+def _no_runs(workspace: Workspace) -> UsageError:
+    return UsageError(f"no runs in {workspace.root}", "start one with `kbtui run`, or `kbtui reindex`")
 
 
 def _run_row(row: Row[Any], at_work: bool) -> RunRow:
