@@ -369,9 +369,9 @@ async def test_history_orders_and_shares_the_cursor_with_the_board(make_viewer: 
         await press(pilot, "5", "o")
         assert "fastest first" in str(viewer.screen.query_one("#history").border_title)
         await press(pilot, "down")
-        assert dashboard(viewer).selected == "c0015"
+        assert dashboard(viewer).selected == "c0036"
         await press(pilot, "1")
-        assert dashboard(viewer).query_one(Board).cards.key == "c0015"
+        assert dashboard(viewer).query_one(Board).cards.key == "c0036"
 
 
 async def test_enter_opens_a_candidate_with_code_prompt_and_reply(make_viewer: MakeViewer) -> None:

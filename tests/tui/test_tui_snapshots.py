@@ -37,7 +37,7 @@ def test_ascii(make_viewer: MakeViewer, snap_compare: Any) -> None:
 
 
 def test_candidate(make_viewer: MakeViewer, snap_compare: Any) -> None:
-    assert snap_compare(make_viewer(), terminal_size=(120, 40), press=["5", "o", "down", "enter"])
+    assert snap_compare(make_viewer(), terminal_size=(120, 40), press=["5", "o", "enter"])
 
 
 def test_modelled(make_viewer: MakeViewer, source: FakeSource, snap_compare: Any) -> None:

@@ -8,6 +8,7 @@ from recorded_run import recorded
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
+from kbtui.domain.rung import MEASURE
 from kbtui.tui.glyphs import ASCII, UNICODE
 from kbtui.tui.moment import Moment
 from kbtui.tui.text import Role, plain, width_of
@@ -207,10 +208,20 @@ def test_not_profiled_is_a_state_with_its_reason() -> None:
 
 def test_history_fastest_first_puts_failures_last(moment: Moment) -> None:
     keys = history_keys(moment, "", Order.BEST)
-    assert keys[:2] == ("c0040", "c0015")
+    assert keys[0] == "c0015"
     last = [standing_of(moment, moment.state.tried[k]) for k in keys[-7:]]
     assert set(last) <= {Standing.REJECTED, Standing.UNVERIFIED}
     assert len(keys) == 40
+
+
+def test_a_score_of_the_screening_shape_alone_comes_after_those_of_all_shapes(moment: Moment) -> None:
+    keys = history_keys(moment, "", Order.BEST)
+    timed = [moment.state.tried[k] for k in keys if moment.state.tried[k].score is not None]
+    sound = [t for t in timed if standing_of(moment, t) not in (Standing.REJECTED, Standing.UNVERIFIED)]
+    measured = [max(r for r, result in t.results.items() if result.score is not None) >= MEASURE for t in sound]
+    assert True in measured
+    assert False in measured
+    assert measured == sorted(measured, reverse=True)
 
 
 @pytest.mark.parametrize("width", [76, 116, 136, 196])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kbtui.domain.rung import MEASURE
 from kbtui.scheduler.state import Tried
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
@@ -30,8 +31,9 @@ def history_keys(moment: Moment, query: str, order: Order) -> tuple[str, ...]:
 
 def _rank(moment: Moment, tried: Tried, order: Order) -> tuple[float, ...]:
     failed = standing_of(moment, tried) in _FAILED
-    if order is Order.BEST:
-        return (failed, tried.score is None, -(tried.score or 0.0), tried.admitted_seq)
+    if order is Order.BEST:  # a screening times one shape only: its score says little beside one of all shapes
+        measured = any(rung >= MEASURE and r.score is not None for rung, r in tried.results.items())
+        return (failed, tried.score is None, not measured, -(tried.score or 0.0), tried.admitted_seq)
     if order is Order.HIGHEST:
         return (failed, -rung_of(moment, tried), -(tried.score or 0.0), tried.admitted_seq)
     return (-tried.admitted_seq,)
