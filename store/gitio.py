@@ -8,6 +8,7 @@ for that reason: they hand the caller's environment on to every process, from wh
 import contextlib
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -33,6 +34,7 @@ _SETTINGS = {
 
 
 _PARALLEL_SYNCS = 4
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
 #: Objects asked of git in one go; their names must fit into a pipe, or both sides would wait for each other.
 _AT_ONCE = 256
 
@@ -155,7 +157,7 @@ class ObjectStore:
 
     def _there(self, oid: str, content: bytes | None) -> bytes:
         if content is None:
-            raise EngineError(f"git object {oid} is missing or damaged in {self.git_dir}", "run `git fsck` there")
+            raise EngineError(f"git object {oid} is missing or damaged in {self.git_dir}", "fetch it from a copy")
         return content
 
     def _read_packed(self, oids: Sequence[str]) -> list[bytes | None]:
@@ -212,18 +214,23 @@ def _object_id(kind: bytes, content: bytes) -> str:
 
 
 def read_ref(git_dir: Path, ref: str) -> str | None:
-    """Commit a ref stands at, None where there is none."""
+    """Commit a ref stands at, None where there is none or its file names none."""
     try:
-        return (git_dir / ref).read_text().strip()
+        return _named_commit(git_dir / ref)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return _packed_refs(git_dir).get(ref)
 
 
-def list_refs(git_dir: Path, prefix: str) -> dict[str, str]:
-    """Refs under a prefix such as ``refs/heads/runs/``, by full name."""
-    refs = {ref: oid for ref, oid in _packed_refs(git_dir).items() if ref.startswith(prefix)}
+def list_refs(git_dir: Path, prefix: str) -> dict[str, str | None]:
+    """Refs under a prefix such as ``refs/heads/runs/``, by full name; None where the file names no commit."""
+    refs: dict[str, str | None] = {ref: oid for ref, oid in _packed_refs(git_dir).items() if ref.startswith(prefix)}
     loose = (path for path in (git_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
-    return refs | {str(path.relative_to(git_dir)): path.read_text().strip() for path in loose}
+    return refs | {str(path.relative_to(git_dir)): _named_commit(path) for path in loose}
+
+
+def _named_commit(path: Path) -> str | None:
+    text = path.read_text(errors="replace").strip()
+    return text if _COMMIT_ID.fullmatch(text) else None
 
 
 def move_ref(git_dir: Path, ref: str, new: str, expected: str | None) -> None:

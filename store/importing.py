@@ -201,7 +201,7 @@ def _advance(into: Path, source: Path, branch: RunBranch, here: str, expected: s
 def _runs_of(git_dir: Path, root: str) -> Iterator[tuple[str, str]]:
     """Runs here that begin with the commit ``root``, and their tips."""
     for ref, tip in sorted(list_refs(git_dir, RUNS).items()):
-        if _first_parents(git_dir, tip)[-1:] == [root]:
+        if tip is not None and _first_parents(git_dir, tip)[-1:] == [root]:
             yield ref.removeprefix(RUNS), tip
 
 

@@ -13,6 +13,7 @@ from store.gitio import ObjectStore
 from store.index import DamagedIndexError, open_index, reading, set_aside
 from store.ledger import Entry, RunBranch, run_names
 from store.lock import EngineLock
+from store.mending import mend_branches
 from store.projection import apply_entry, forget_run
 from store.tables import ARTIFACT, RUN
 from store.workspace import Workspace
@@ -55,6 +56,7 @@ def reindex(workspace: Workspace) -> ReindexReport:
 
 def open_or_rebuild(workspace: Workspace, rebuild: bool = True) -> tuple[Engine, Path | None]:
     """The index for the engine; a damaged one is renamed and (``rebuild``) made again. Under the engine's lock."""
+    mend_branches(workspace.git_dir)
     fresh = not workspace.index.exists()
     aside = None
     try:
