@@ -1,4 +1,4 @@
-"""How well the scheduler spends, over planted landscapes: python -m benchmarks.scheduler_study [POLICY_FIELD=VALUE ...].
+"""How well the scheduler spends, over planted landscapes: python -m benchmarks.scheduler_study [FIELD=VALUE ...].
 
 Needs no GPU: landscapes, noise and the cost of each rung are those of tests/fakes/landscape.py.
 """
