@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -41,6 +42,7 @@ from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, Sh
 from kbtui.domain.profile import KernelResources
 from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.domain.verdict import Proof, verified
+from kbtui.engine.admission import trailers
 from store.gitio import isolated_environment
 from store.ledger import IDENTITY
 from store.message import candidate_message, envelope_json, event_message
@@ -141,9 +143,7 @@ class Import:
 
     def _candidate(self, run: str, number: int, blob: int, parent: int | None) -> int:
         told = candidate(number)
-        trailers = (("Generator", "rewrites"), ("Operator", "tile_size"), ("Hint", "larger_tiles"))
-        trailers += (("Structure", told.structure), ("Source-SHA256", told.source_sha))
-        message = candidate_message(told.id, f"{told.id} {told.summary}", run, trailers)
+        message = candidate_message(told.id, f"{told.id} {told.summary}", run, trailers(told, run))
         return self._commit("refs/kbtui/candidate", number, message, [parent] if parent else [], blob)
 
     def _event(self, run: str, seq: int, event: Event, tip: int, commit: int | None, best: int) -> int:
@@ -235,7 +235,7 @@ def fill(workspace: Workspace, n_candidates: int, n_runs: int) -> int:
 def admit(ledger: RunLedger, number: int) -> None:
     """What the engine does to admit one candidate."""
     told = candidate(number)
-    commit = ledger.commit_candidate(number, kernel(number), (), told.summary, (("Structure", told.structure),))
+    commit = ledger.commit_candidate(number, kernel(number), (), told.summary, trailers(told, ledger.run))
     ledger.append(CandidateAdmitted(told, 1, commit), number, 0.0)
 
 
@@ -244,7 +244,8 @@ def admissions(workspace: Workspace, run: str, first: int, n: int) -> dict[str, 
     with EngineLock(workspace.lock).acquire(run):
         ledger = open_run(workspace, run)
         try:
-            return quantiles([timed(lambda number=first + k: admit(ledger, number)) for k in range(n)])
+            admit(ledger, first)  # the first opens what is opened once
+            return quantiles([timed(partial(admit, ledger, first + k)) for k in range(1, n + 1)])
         finally:
             ledger.close()
 
@@ -285,10 +286,8 @@ def packed_bytes(n_candidates: int) -> dict[str, float]:
             if isinstance(event, CandidateAdmitted):
                 parent = commits.get(max(1, number // PER_PARENT))
                 told = event.candidate
-                trailers = (("Generator", "rewrites"), ("Operator", "tile_size"), ("Hint", "larger_tiles"))
-                trailers += (("Structure", told.structure), ("Source-SHA256", told.source_sha))
                 commits[number] = ledger.commit_candidate(
-                    number, kernel(number), (parent,) if parent else (), told.summary, trailers
+                    number, kernel(number), (parent,) if parent else (), told.summary, trailers(told, ledger.run)
                 )
                 event = CandidateAdmitted(told, 1, commits[number])
             if not isinstance(event, RunStarted):
