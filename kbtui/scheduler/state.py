@@ -87,6 +87,7 @@ class RunState:
     tried: dict[str, Tried] = field(default_factory=dict)
     open_batch: dict[str, Tried] = field(default_factory=dict)
     seen: dict[str, str] = field(default_factory=dict)
+    structures: set[str] = field(default_factory=set)
     incumbents: dict[int, str] = field(default_factory=dict)
     champion: str | None = None
     first: str | None = None
@@ -144,13 +145,13 @@ class RunState:
     def _enter(self, tried: Tried) -> None:
         self.tried[tried.candidate.id] = tried
         self.seen[tried.candidate.source_sha] = tried.candidate.id
+        self.structures.add(tried.candidate.structure)
         self.first = self.first or tried.candidate.id
 
     def _proposals(self, event: ProposalsMade) -> None:
         self.asked.append((self.seq, event))
-        known = {t.candidate.structure for t in self.tried.values()}
         if event.parent is None:
-            self.all_drafted = not any(t.candidate.structure not in known for t in self.open_batch.values())
+            self.all_drafted = {t.candidate.structure for t in self.open_batch.values()} <= self.structures
         for tried in self.open_batch.values():
             self._enter(tried)
         self.open_batch = {}
