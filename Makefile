@@ -6,7 +6,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist loadfile -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshot bench-kills wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshot bench-kills bench-store wheel clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,8 +47,11 @@ contracts: dev ## Check that imports point one way
 screenshot: dev ## Draw docs/viewer.svg: the viewer on a search that ran on a GPU
 	@$(PY) docs/picture.py benchmarks/results/h200-2026-11-30/softmax.bundle docs/viewer.svg slash c 0 0 3 2 enter
 
-bench-kills: dev ## Kill the engine ten times in a search and check that nothing is lost
-	@$(PY) benchmarks/kill_campaign.py --kills 10 --candidates 24
+bench-kills: dev ## Kill the engine 200 times in replayed searches and check that nothing is lost
+	@$(PY) benchmarks/kill_campaign.py --kills 200 --longest 0.8
+
+bench-store: dev ## Time the store with 100,000 candidates in it (a few minutes, 1 GB of disk)
+	@$(PY) benchmarks/store_scale.py
 
 wheel: dev ## Build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist
