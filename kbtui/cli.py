@@ -31,7 +31,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout and nothing
 Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only")]
 Refresh = Annotated[float | None, typer.Option("--refresh", help="Most redraws a second")]
 DeviceKey = Annotated[
-    str | None, typer.Option("--device", "-d", help="auto, cuda:N, model:a100, model:h100, model:h200")
+    str | None, typer.Option("--device", "-d", help="auto, cuda:N, model:a100, model:h100, model:h200, replay:POOL")
 ]
 ProblemPath = Annotated[str | None, typer.Option("--problem", help="The run's problem, where it is elsewhere now")]
 Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engine in the foreground")]
