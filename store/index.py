@@ -13,6 +13,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from sqlmodel import SQLModel
 
 from kbtui.errors import EngineError, UsageError
+from store.standing import add_standings
 from store.tables import ALL
 
 BUSY_TIMEOUT_MS = 10_000
@@ -24,7 +25,7 @@ _WRITABLE = "its folder must be writable and have room; copy it to such a place 
 Migration = Callable[[Connection], None]
 
 #: Migration n brings version n to n + 1; version 1 is the first released schema. Never change one that was released.
-MIGRATIONS: dict[int, Migration] = {}
+MIGRATIONS: dict[int, Migration] = {1: add_standings}
 VERSION = 1 + len(MIGRATIONS)
 
 

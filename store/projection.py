@@ -17,6 +17,7 @@ from kbtui.domain.event import (
 )
 from store.ledger import Entry
 from store.message import candidate_of
+from store.standing import apply_standing
 from store.tables import ARTIFACT, CANDIDATE, COMMAND, EVENT, FROM_LEDGER, RUN
 
 #: Built once: a rebuild runs it thousands of times a second.
@@ -56,6 +57,7 @@ def apply_entry(connection: Connection, run: str, entry: Entry) -> None:
             sha256=ref.sha256,
         )
     _apply_event(connection, run, entry)
+    apply_standing(connection, run, envelope)
     place = {"tip": entry.commit, "seq": envelope.seq, "wall_s": envelope.wall_s, "gpu_s": envelope.gpu_s}
     connection.execute(_ADVANCE, {"of_run": run, **place})
     if changes := _run_changes(event):

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, cast
 
-from sqlalchemy import Table
+from sqlalchemy import Index, Table
 from sqlmodel import Field, SQLModel
 
 
@@ -87,6 +87,46 @@ class ArtifactRecord(SQLModel, table=True):
     sha256: str
 
 
+class StandingRecord(SQLModel, table=True):
+    """Where a candidate stands: as the fold of its events says, so that a long run can be listed without folding it.
+
+    ``rung``: the last it finished; ``waiting_at``: the one it waits for; ``score`` at the highest rung that timed it;
+    ``measured``: on all shapes; ``failed``: rejected or unverified; ``touched_seq``: the last event about it.
+    """
+
+    __tablename__: ClassVar[Any] = "standing"
+    run: str = Field(primary_key=True)
+    candidate: str = Field(primary_key=True)
+    admitted_seq: int
+    touched_seq: int
+    entry_rung: int
+    rung: int
+    waiting_at: int | None = None
+    failed: bool = False
+    measured: bool = False
+    score: float | None = None
+
+
+class TallyRecord(SQLModel, table=True):
+    """A rung's evaluations with one decision: how many, and what they took in seconds."""
+
+    __tablename__: ClassVar[Any] = "tally"
+    run: str = Field(primary_key=True)
+    rung: int = Field(primary_key=True)
+    decision: str = Field(primary_key=True)
+    n: int
+    wall_s: float
+    gpu_s: float
+
+
+class LandmarkRecord(SQLModel, table=True):
+    """The events that a view of a whole run needs: beginnings, ends, commands, new incumbents and champions."""
+
+    __tablename__: ClassVar[Any] = "landmark"
+    run: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True)
+
+
 class LiveSampleRecord(SQLModel, table=True):
     """Samples as they arrive, the latest few thousand of a run; for the live pane only."""
 
@@ -127,7 +167,21 @@ COMMAND = _table(CommandRecord)
 ARTIFACT = _table(ArtifactRecord)
 LIVE_SAMPLE = _table(LiveSampleRecord)
 HEARTBEAT = _table(HeartbeatRecord)
+STANDING = _table(StandingRecord)
+TALLY = _table(TallyRecord)
+LANDMARK = _table(LandmarkRecord)
+
+#: Since version 2: what lists a long run without reading it whole.
+STANDINGS = (STANDING, TALLY, LANDMARK)
+STANDING_INDEXES = (
+    Index("event_of_candidate", EVENT.c.run, EVENT.c.candidate),
+    Index("artifact_of_candidate", ARTIFACT.c.run, ARTIFACT.c.candidate),
+    Index("standing_by_age", STANDING.c.run, STANDING.c.admitted_seq),
+    Index("standing_by_wait", STANDING.c.run, STANDING.c.waiting_at, sqlite_where=STANDING.c.waiting_at.is_not(None)),
+    Index("standing_by_score", STANDING.c.run, STANDING.c.failed, STANDING.c.measured.desc(), STANDING.c.score.desc()),
+    Index("standing_by_rung", STANDING.c.run, STANDING.c.failed, STANDING.c.rung.desc(), STANDING.c.score.desc()),
+)
 
 #: What the ledger alone can restore.
-FROM_LEDGER = (EVENT, CANDIDATE, ARTIFACT, RUN)
+FROM_LEDGER = (EVENT, CANDIDATE, ARTIFACT, *STANDINGS, RUN)
 ALL = (*FROM_LEDGER, COMMAND, LIVE_SAMPLE, HEARTBEAT)

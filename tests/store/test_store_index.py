@@ -27,14 +27,15 @@ def test_older_index_is_migrated_and_the_old_file_kept(workspace, monkeypatch):
     def add_column(connection):
         connection.exec_driver_sql("ALTER TABLE run ADD COLUMN mood TEXT")
 
-    monkeypatch.setattr(index, "MIGRATIONS", {index.VERSION: add_column})
-    monkeypatch.setattr(index, "VERSION", index.VERSION + 1)
-    with pytest.raises(EngineError, match=r"has index version 1, this kbtui reads 2; run `kbtui reindex`"):
+    old = index.VERSION
+    monkeypatch.setattr(index, "MIGRATIONS", {old: add_column})
+    monkeypatch.setattr(index, "VERSION", old + 1)
+    with pytest.raises(EngineError, match=rf"has index version {old}, this kbtui reads {old + 1}; run `kbtui reindex`"):
         open_for_reading(workspace.index)
     open_index(workspace.index).dispose()
     with closing(sqlite3.connect(workspace.index)) as connection:
         assert "mood" in [column[1] for column in connection.execute("PRAGMA table_info(run)")]
-    assert (version_of(workspace.index), version_of(f"{workspace.index}.v1")) == (2, 1)
+    assert (version_of(workspace.index), version_of(f"{workspace.index}.v{old}")) == (old + 1, old)
 
 
 def test_index_of_a_newer_version_is_left_alone(workspace):

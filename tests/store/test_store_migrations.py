@@ -1,7 +1,6 @@
 """An index of an earlier version is brought up to this one, and the old file is kept.
 
-There is one version so far; the machinery is tested with steps that do not exist. A released step joins
-``EARLIER`` with a file of its version.
+The machinery is tested with steps that do not exist yet, after the latest that do.
 """
 
 import sqlite3
@@ -14,6 +13,8 @@ from store import index as store_index
 from store.reader import Reader
 from store.record import create_run, open_run
 from store.reindex import reindex
+
+LATEST = store_index.VERSION
 
 
 def add_column(connection):
@@ -30,8 +31,8 @@ def fail(connection):
 
 
 def migrate_to(monkeypatch, *steps):
-    monkeypatch.setattr(store_index, "MIGRATIONS", dict(enumerate(steps, start=1)))
-    monkeypatch.setattr(store_index, "VERSION", 1 + len(steps))
+    monkeypatch.setattr(store_index, "MIGRATIONS", dict(enumerate(steps, start=LATEST)))
+    monkeypatch.setattr(store_index, "VERSION", LATEST + len(steps))
 
 
 def ask(path, query):
@@ -44,11 +45,11 @@ def test_steps_run_in_order_from_the_version_found_and_the_old_file_is_kept(told
     events = ask(workspace.index, "SELECT * FROM event ORDER BY seq")
     migrate_to(monkeypatch, add_column, fill_column)
     open_run(workspace, run).close()
-    assert ask(workspace.index, "PRAGMA user_version") == [(3,)]
+    assert ask(workspace.index, "PRAGMA user_version") == [(LATEST + 2,)]
     assert ask(workspace.index, "SELECT colour FROM run") == [("red and blue",)]
     assert ask(workspace.index, "SELECT * FROM event ORDER BY seq") == events
-    kept = workspace.index.with_name("index.sqlite.v1")
-    assert ask(kept, "PRAGMA user_version") == [(1,)]
+    kept = workspace.index.with_name(f"index.sqlite.v{LATEST}")
+    assert ask(kept, "PRAGMA user_version") == [(LATEST,)]
     assert ask(kept, "SELECT * FROM event ORDER BY seq") == events
     assert "colour" not in str(ask(kept, "SELECT sql FROM sqlite_master WHERE name = 'run'"))
 
@@ -60,7 +61,7 @@ def test_from_a_version_in_between_only_the_later_steps_run(told, monkeypatch):
     migrate_to(monkeypatch, add_column, fill_column)
     open_run(workspace, run).close()
     assert ask(workspace.index, "SELECT colour FROM run") == [("red and blue",)]
-    assert ask(workspace.index.with_name("index.sqlite.v2"), "SELECT colour FROM run") == [("red",)]
+    assert ask(workspace.index.with_name(f"index.sqlite.v{LATEST + 1}"), "SELECT colour FROM run") == [("red",)]
 
 
 def test_a_step_that_fails_leaves_the_version_that_was_there(told, monkeypatch):
@@ -70,7 +71,7 @@ def test_a_step_that_fails_leaves_the_version_that_was_there(told, monkeypatch):
         migrate_to(patched, fail)
         with pytest.raises(UsageError, match="no such thing"):
             open_run(workspace, run)
-    assert ask(workspace.index, "PRAGMA user_version") == [(1,)]
+    assert ask(workspace.index, "PRAGMA user_version") == [(LATEST,)]
     assert ask(workspace.index, "SELECT sql FROM sqlite_master ORDER BY name") == before
     open_run(workspace, run).close()
 
@@ -87,7 +88,7 @@ def test_killed_in_the_middle_of_a_step_it_is_done_on_the_next_opening(told, mon
         open_run(workspace, run)
 
     assert in_child(engine) == 9
-    assert ask(workspace.index, "PRAGMA user_version") == [(1,)]
+    assert ask(workspace.index, "PRAGMA user_version") == [(LATEST,)]
     migrate_to(monkeypatch, add_column)
     open_run(workspace, run).close()
     assert ask(workspace.index, "SELECT colour FROM run") == [("red",)]
@@ -96,7 +97,9 @@ def test_killed_in_the_middle_of_a_step_it_is_done_on_the_next_opening(told, mon
 def test_a_viewer_migrates_nothing_and_says_what_to_do(told, monkeypatch):
     workspace, _, _ = told
     migrate_to(monkeypatch, add_column)
-    with pytest.raises(EngineError, match="index version 1, this kbtui reads 2; run `kbtui reindex`"):
+    with pytest.raises(
+        EngineError, match=f"index version {LATEST}, this kbtui reads {LATEST + 1}; run `kbtui reindex`"
+    ):
         Reader(workspace)
     reindex(workspace)
     Reader(workspace).close()
