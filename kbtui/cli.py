@@ -308,6 +308,31 @@ def verify(
 
 
 @app.command()
+def bench(
+    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    kernel: Annotated[
+        list[Path] | None, typer.Option("--kernel", help="Another kernel to time; may be repeated")
+    ] = None,
+    device: DeviceKey = None,
+    pairs: Annotated[int, typer.Option("--pairs", min=4, max=400, help="Most pairs a shape and process")] = 12,
+    processes: Annotated[int, typer.Option("--processes", min=2, max=32, help="Fresh process pairs")] = 3,
+    no_compile: Annotated[bool, typer.Option("--no-compile", help="Leave torch.compile out")] = False,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+    ascii_only: Ascii = False,
+) -> None:
+    """Time kernels beside PyTorch, without a search: a table with intervals, and histograms."""
+    from kbtui.commands.bench import bench as run_bench
+    from kbtui.commands.bench import bench_rung
+
+    settings = _settings(workspace=workspace, device=device)
+    files, rung = tuple(kernel or ()), bench_rung(pairs, processes)
+    where = _workspace(workspace)
+    finish(run_bench(where, problem, files, settings.device, rung, not no_compile, seed, as_json, ascii_only))
+
+
+@app.command()
 def prompt(
     candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
     run: RunOption = None,

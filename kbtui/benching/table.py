@@ -1,0 +1,101 @@
+"""A bench as tables and histograms for a terminal, a pipe or a log. Pure: makes rich renderables."""
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kbtui.benching.result import Benched, BenchReport, histogram
+from kbtui.domain.measurement import Clock, Comparison, Outcome, ShapeRatio, ShapeTiming
+
+OTHERS = ("eager", "compile", "first")
+N_BINS = 32
+_BARS = "▁▂▃▄▅▆▇█"
+_ASCII_BARS = "_.:-=+*#"
+
+
+def render(report: BenchReport, ascii_only: bool = False) -> RenderableType:
+    """One table a kernel, PyTorch's alone-times last, then a histogram a shape."""
+    parts: list[RenderableType] = [Text(_heading(report))]
+    for kernel in report.kernels:
+        parts += [Text(""), Text(_kernel_line(kernel))]
+        if kernel.measurement:
+            parts.append(_kernel_table(report, kernel, ascii_only))
+            parts += [Text(line) for line in _histograms(kernel, ascii_only)]
+    parts += [Text(""), *(Text(line) for line in _baseline_lines(report))]
+    return Group(*parts)
+
+
+def _heading(report: BenchReport) -> str:
+    how = {
+        Clock.MEASURED: "measured: device time of one call, cold L2, medians with 95 % intervals; ratios from "
+        "interleaved pairs in fresh processes",
+        Clock.MODELLED: "modelled, not measured: nothing ran on this chip",
+    }[report.device.clock]
+    return f"{report.problem.name} on {report.device.name} ({how})"
+
+
+def _kernel_line(kernel: Benched) -> str:
+    verdict = kernel.verdict
+    if not verdict.ok:
+        return f"{kernel.name}: {verdict.kind} ({verdict.reason}): {verdict.detail}"
+    doubt = f"; unstable: {kernel.measurement.unstable}" if kernel.measurement and kernel.measurement.unstable else ""
+    return f"{kernel.name}: verified by {verdict.proof}, {verdict.detail}{doubt}"
+
+
+def _kernel_table(report: BenchReport, kernel: Benched, ascii_only: bool) -> Table:
+    measurement = kernel.measurement
+    assert measurement is not None
+    found = [c for name in OTHERS if (c := measurement.against(name)) is not None]
+    table = Table(box=box.ASCII if ascii_only else box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("shape", "time us", "95 %", "of bound", *(f"over {c.against}" for c in found)):
+        table.add_column(heading, justify="left" if heading == "shape" else "right", no_wrap=True)
+    sign = "x" if ascii_only else "×"
+    for timing in measurement.timings:
+        table.add_row(*_row(report, timing, found, sign))
+    if found:
+        table.add_row("all", "", "", "", *(_whole(c, sign) for c in found))
+    return table
+
+
+def _row(report: BenchReport, timing: ShapeTiming, found: list[Comparison], sign: str) -> Iterator[str]:
+    yield timing.shape
+    yield f"{timing.device_us:.2f}"
+    yield f"{timing.low_us:.2f}-{timing.high_us:.2f}"
+    yield f"{100 * report.share_of_bound(timing):.0f} %"
+    for comparison in found:
+        mine = next((s for s in comparison.shapes if s.shape == timing.shape), None)
+        yield _ratio(mine, sign) if mine else ""
+
+
+def _ratio(found: ShapeRatio | Comparison, sign: str) -> str:
+    return f"{found.ratio:.3f}{sign} ({found.low:.3f}-{found.high:.3f})"
+
+
+def _whole(found: Comparison, sign: str) -> str:
+    """A ratio nobody decided about is not called a win."""
+    said = {Outcome.FASTER: "faster", Outcome.SLOWER: "slower", Outcome.TIE: "tie", Outcome.UNCLEAR: "unclear"}
+    return f"{_ratio(found, sign)} {said[found.outcome]}"
+
+
+def _histograms(kernel: Benched, ascii_only: bool) -> Iterator[str]:
+    widest = max((len(s) for s in kernel.samples_us), default=0)
+    bars = _ASCII_BARS if ascii_only else _BARS
+    for shape, samples in kernel.samples_us.items():
+        counts, low, high = histogram(samples, N_BINS)
+        top = max(counts)
+        drawn = "".join(" " if n == 0 else bars[min(len(bars) - 1, n * len(bars) // (top + 1))] for n in counts)
+        yield f"{shape:<{widest}}  {low:9.2f} us |{drawn}| {high:.2f} us and more, {len(samples)} samples"
+
+
+def _baseline_lines(report: BenchReport) -> Iterator[str]:
+    if report.device.clock is Clock.MODELLED:
+        yield "PyTorch is absent: its kernels cannot be modelled; ratios are over the problem's first kernel"
+    for baseline in report.baselines:
+        if baseline.measurement is None:
+            yield f"{baseline.name}: not timed: {baseline.error}"
+        else:
+            times = ", ".join(f"{t.shape} {t.device_us:.2f} us" for t in baseline.measurement.timings)
+            yield f"{baseline.name}, timed alone: {times}"

@@ -1,0 +1,105 @@
+"""bench: time kernels beside PyTorch, without a search. Effects: a device, stdout."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from kbtui.benching.result import Benched, BenchReport, samples_of
+from kbtui.benching.table import render
+from kbtui.console import tell
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent
+from kbtui.domain.measurement import LiveSample
+from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, Rung
+from kbtui.engine.ports import Device
+from kbtui.errors import ExitCode, UsageError
+
+FIRST = "first"
+
+
+def bench(
+    workspace: Path, problem_name: str, kernels: tuple[Path, ...], device_key: str, rung: Rung, with_compile: bool,
+    seed: int, as_json: bool, ascii_only: bool,
+) -> int:  # fmt: skip
+    """Prints times and ratios. 0, or 1 where the gate rejected a kernel, 3 where it could not be verified."""
+    from kbtui.evaluation.devices import open_device
+    from kbtui.kernel_file import read_kernel
+    from kbtui.problems import load_problem
+    from store.workspace import create_workspace
+
+    problem = load_problem(problem_name)
+    sources = {FIRST: problem.kernel_source} if problem.kernel_source else {}
+    for path, name in zip(kernels, _names(kernels), strict=True):
+        sources[name] = read_kernel(path)
+    if not sources:
+        raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
+    device = open_device(device_key, create_workspace(workspace).root, compile_baseline=with_compile)
+    try:
+        tell(f"opening {problem.spec.name} on {device.spec.name}")
+        opened = device.open(problem)
+        benched = _benched(device, sources, rung, seed)
+    finally:
+        device.close()
+    report = BenchReport(problem.spec, device.spec, opened.baselines, benched)
+    _print(report, as_json, ascii_only)
+    return _exit_code(report)
+
+
+def bench_rung(n_pairs: int, n_processes: int) -> Rung:
+    """All shapes the gate knows are checked, those the problem times are timed, in fresh processes."""
+    return Rung(CONFIRM, "bench", 4, max_pairs=n_pairs, process_pairs=n_processes, profile=False, share=1.0)
+
+
+def _benched(device: Device, sources: dict[str, str], rung: Rung, seed: int) -> tuple[Benched, ...]:
+    """The problem's own kernel first: the others are compared with it, if it is verified."""
+    done: list[Benched] = []
+    for name, source in sources.items():
+        sound = bool(done) and done[0].name == FIRST and done[0].verdict.ok
+        first = Opponent(FIRST, sources[FIRST]) if sound else None
+        tell(f"gate and times of {name}")
+        done.append(_one(device, name, source, first, rung, seed))
+    return tuple(done)
+
+
+def _one(device: Device, name: str, source: str, first: Opponent | None, rung: Rung, seed: int) -> Benched:
+    def evaluated(at: Rung, passed_stage: int) -> Evaluated:
+        request = EvaluationRequest(name, source, at, seed, passed_stage, None, first)
+        return device.evaluate(request, _unwatched)
+
+    compiled = evaluated(DEFAULT_LADDER[0], -1)
+    if not compiled.outcome.verdict.ok:
+        return Benched(name, compiled.outcome.verdict)
+    gated = evaluated(replace(rung, max_pairs=0), 0)
+    if not gated.outcome.verdict.ok:
+        return Benched(name, gated.outcome.verdict)
+    found = evaluated(rung, rung.gate_stage)
+    taken = [samples_of(json.loads(a.content)) for a in found.attachments if a.name.startswith("samples-")]
+    verdict = gated.outcome.verdict if found.outcome.verdict.ok else found.outcome.verdict
+    return Benched(name, verdict, found.outcome.measurement, taken[0] if taken else {})
+
+
+def _unwatched(sample: LiveSample) -> None:
+    """The table comes when all is measured."""
+
+
+def _names(paths: tuple[Path, ...]) -> list[str]:
+    """File names, or whole paths where two are alike."""
+    stems = [p.stem for p in paths]
+    return [stem if stems.count(stem) == 1 and stem != FIRST else str(p) for stem, p in zip(stems, paths, strict=True)]
+
+
+def _print(report: BenchReport, as_json: bool, ascii_only: bool) -> None:
+    if as_json:
+        print(json.dumps(report.to_plain(), indent=2))
+        return
+    console = Console()
+    # A pipe has no width to fit; a table cut off at 80 columns would lose its numbers.
+    width = console.width if console.is_terminal else 200
+    console.print(render(report, ascii_only), width=width, soft_wrap=not console.is_terminal)
+
+
+def _exit_code(report: BenchReport) -> int:
+    from kbtui.commands.verify import EXITS
+
+    return max(int(EXITS[k.verdict.kind]) for k in report.kernels) if report.kernels else int(ExitCode.DONE)
