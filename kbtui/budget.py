@@ -45,8 +45,9 @@ def _no_budget(text: str) -> UsageError:
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest of such texts for whole seconds: 5400 is ``1h30m``. Inverse of ``parse_duration_s``."""
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, rest = divmod(rest, 60)
-    parts = [f"{n}{unit}" for n, unit in ((hours, "h"), (minutes, "m"), (rest, "s")) if n]
+    """The shortest of such texts, to the millisecond: 5400 is ``1h30m``. Inverse of ``parse_duration_s``."""
+    hours, rest_ms = divmod(round(seconds * 1000), 3_600_000)
+    minutes, rest_ms = divmod(rest_ms, 60_000)
+    rest = f"{rest_ms / 1000:.3f}".rstrip("0").rstrip(".")
+    parts = [f"{n}{unit}" for n, unit in ((hours, "h"), (minutes, "m"), (rest if rest_ms else 0, "s")) if n]
     return "".join(parts) or "0s"

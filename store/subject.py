@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kbtui.budget import format_duration
 from kbtui.domain.event import (
     Budget,
     CandidateAdmitted,
@@ -17,6 +18,7 @@ from kbtui.domain.event import (
     RunStarted,
 )
 from kbtui.domain.measurement import Clock, Comparison, Measurement
+from kbtui.domain.wording import counted
 
 _WORDS = {
     Decision.PROMOTE: "promoted",
@@ -54,9 +56,9 @@ def subject(event: Event, summaries: Mapping[str, str], first: str | None = None
 
 def budget_text(budget: Budget) -> str:
     """``budget 10m, 200 candidates, 60s of GPU``, or ``no limit``."""
-    parts = [_seconds(budget.wall_s)] if budget.wall_s is not None else []
-    parts += [f"{budget.candidates} candidates"] if budget.candidates is not None else []
-    parts += [f"{_seconds(budget.gpu_s)} of GPU"] if budget.gpu_s is not None else []
+    parts = [format_duration(budget.wall_s)] if budget.wall_s is not None else []
+    parts += [counted(budget.candidates, "candidate")] if budget.candidates is not None else []
+    parts += [f"{format_duration(budget.gpu_s)} of GPU"] if budget.gpu_s is not None else []
     return f"budget {', '.join(parts)}" if parts else "no limit"
 
 
@@ -77,14 +79,15 @@ def _result(event: RungCompleted, first: str | None) -> str:
     verdict = event.outcome.verdict
     decided = event.reason if event.reason.lower().startswith(word) else f"{word}: {event.reason}"
     if event.score is not None:
-        return f"{_score(event, first)}, {decided}"
+        once = decided.replace(f" ({Clock.MODELLED})", "")  # beside the score it is not lost where a line is cut
+        return f"{_score(event, first)}, {once}"
     return decided if verdict.ok or str(verdict.reason) in decided else f"{decided} ({verdict.reason})"
 
 
 def _score(event: RungCompleted, first: str | None) -> str:
     measured = event.outcome.measurement
     interval = _interval(measured.against("first") or measured.against(first or "")) if measured else ""
-    modelled = " modelled" if measured and measured.clock is Clock.MODELLED else ""
+    modelled = f" {Clock.MODELLED}" if measured and measured.clock is Clock.MODELLED else ""
     return f"{event.score:.2f}×{interval}{modelled}"
 
 
@@ -105,7 +108,3 @@ def _with_detail(text: str, detail: str) -> str:
 
 def _time(measurement: Measurement) -> str:
     return " / ".join(f"{timing.device_us:.1f} µs" for timing in measurement.timings)
-
-
-def _seconds(value: float) -> str:
-    return f"{value / 60:g}m" if value >= 60 and value % 60 == 0 else f"{value:g}s"

@@ -41,6 +41,10 @@ CROSSOVER = Candidate("c0040", "ab", ("c0012", "c0031"), Origin("llm", "qwen"), 
         ),
         (replace(DONE, outcome=MODELLED), f"r3 c0031 {NAMES['c0031']}: 1.41× modelled, promoted: +6 % over c0012"),
         (
+            replace(DONE, outcome=MODELLED, reason="-0.2 % over c0004 (modelled)"),
+            f"r3 c0031 {NAMES['c0031']}: 1.41× modelled, promoted: -0.2 % over c0004",
+        ),
+        (
             RungCompleted("c0002", 1, WRONG, Decision.REJECT, "error 0.34", None, False),
             "r1 c0002: rejected: error 0.34 (wrong_values)",
         ),
@@ -57,7 +61,7 @@ CROSSOVER = Candidate("c0040", "ab", ("c0012", "c0031"), Origin("llm", "qwen"), 
         (CommandAccepted(1, CommandKind.PRUNE, "c0012"), "command prune c0012"),
         (CommandAccepted(1, CommandKind.SUBMIT, "import triton\n...", "mine"), "command submit a kernel; mine"),
         (RunEnded(EndReason.EXHAUSTED, ""), "end: exhausted"),
-        (RunResumed(Budget(wall_s=90), "after a kill"), "resume with budget 90s; after a kill"),
+        (RunResumed(Budget(wall_s=90), "after a kill"), "resume with budget 1m30s; after a kill"),
     ],
 )  # fmt: skip
 def test_subject_says_what_happened(event, line):
@@ -70,6 +74,7 @@ def test_subject_says_what_happened(event, line):
         (Budget(), "no limit"),
         (Budget(600, 200, 60), "budget 10m, 200 candidates, 1m of GPU"),
         (Budget(gpu_s=2.5), "budget 2.5s of GPU"),
+        (Budget(5400, 1), "budget 1h30m, 1 candidate"),
     ],
 )
 def test_budget_reads_as_a_person_gave_it(budget, text):
