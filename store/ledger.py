@@ -61,7 +61,7 @@ class RunBranch:
         run_started: datetime,
     ) -> str:
         """Same input, same id: the date is the run's start plus ``number`` seconds."""
-        blob = self.objects.write(b"blob", source.encode())
+        blob = self.objects.write(b"blob", source.encode(errors="surrogatepass"))
         tree = self.objects.write(b"tree", b"100644 " + KERNEL_FILE.encode() + b"\0" + bytes.fromhex(blob))
         message = candidate_message(candidate_id(number), subject, self.run, trailers)
         return write_commit(self.objects, tree, parents, message, int(run_started.timestamp()) + number)
@@ -169,4 +169,4 @@ def read_source(objects: ObjectStore, commit: str) -> str:
     at = tree.find(prefix)
     if at < 0:
         raise EngineError(f"commit {commit[:12]} holds no {KERNEL_FILE}", "name a candidate's commit")
-    return objects.read(tree[at + len(prefix) : at + len(prefix) + 20].hex()).decode()
+    return objects.read(tree[at + len(prefix) : at + len(prefix) + 20].hex()).decode(errors="surrogatepass")

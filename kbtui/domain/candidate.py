@@ -71,8 +71,11 @@ class ArtifactRef:
 
 
 def source_sha(source: str) -> str:
-    """SHA-256 of the source text in hex: two candidates with one text are one candidate."""
-    return hashlib.sha256(source.encode()).hexdigest()
+    """SHA-256 of the source text in hex: two candidates with one text are one candidate.
+
+    A lone surrogate, which a model's reply may hold, is no reason to fail here: the gate says what is wrong with it.
+    """
+    return hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
 
 
 def candidate_id(number: int) -> str:

@@ -1,6 +1,7 @@
 """From a proposal, the problem or a person to a candidate and what its commit says. Pure."""
 
 import json
+from dataclasses import replace
 
 from kbtui.domain.candidate import Candidate, Origin, Proposal, candidate_id, source_sha
 from kbtui.domain.event import CommandAccepted
@@ -18,15 +19,22 @@ def submission(command: CommandAccepted, structure: str) -> Proposal:
 
 
 def candidate_of(number: int, proposal: Proposal, parent: str | None) -> Candidate:
+    """The candidate as it is admitted. Only its source may hold what UTF-8 cannot: the gate refuses that."""
+    origin = proposal.origin
     return Candidate(
         id=candidate_id(number),
         source_sha=source_sha(proposal.source),
         parents=(parent,) if parent else (),
-        origin=proposal.origin,
-        structure=proposal.structure,
-        summary=proposal.summary,
-        notes=proposal.notes,
+        origin=replace(origin, operator=_utf8(origin.operator), hint=_utf8(origin.hint) if origin.hint else None),
+        structure=_utf8(proposal.structure),
+        summary=_utf8(proposal.summary),
+        notes=tuple(_utf8(note) for note in proposal.notes),
     )
+
+
+def _utf8(text: str) -> str:
+    """The text with every lone surrogate, half a character that a model was cut off in, as U+FFFD."""
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
 def trailers(candidate: Candidate, run: str) -> tuple[tuple[str, str], ...]:

@@ -96,8 +96,8 @@ class LlmGenerator:
             f"{self.model}: {_first_words(hint)}",
             (*made.notes, *cut, answered),
             (
-                Attachment("prompt.md", prompt.encode()),
-                Attachment("reply.txt", reply.text.encode()),
+                Attachment("prompt.md", prompt.encode(errors="surrogatepass")),
+                Attachment("reply.txt", reply.text.encode(errors="surrogatepass")),
             ),
         )
 

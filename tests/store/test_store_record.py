@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kbtui.domain.event import CommandKind, EndReason, RunEnded, RungCompleted, RunStarted
+from kbtui.domain.candidate import Candidate, Origin, source_sha
+from kbtui.domain.event import CandidateAdmitted, CommandKind, EndReason, RunEnded, RungCompleted, RunStarted
 from kbtui.domain.measurement import LiveSample
 from kbtui.errors import EngineError, UsageError
 from store import record
@@ -163,3 +164,13 @@ def test_index_that_cannot_be_written_catches_up_with_the_next_event(ledger, wor
         connection.exec_driver_sql("PRAGMA query_only=OFF")
     scene.complete(ledger, 1, True, commits[1])
     assert [envelope.seq for envelope in ledger.events()] == [0, 1, 2]
+
+
+def test_source_with_a_lone_surrogate_is_a_candidate_like_any_other(workspace, scene):
+    source = "x = '\ud83d'\n"
+    ledger = create_run(workspace, scene.run_started())
+    candidate = Candidate("c0001", source_sha(source), (), Origin("llm", "m"), "s", "a reply")
+    commit = ledger.commit_candidate(1, source, (), candidate.summary, (("Note", "\ud83d"),))
+    ledger.append(CandidateAdmitted(candidate, 1, commit), 1, 0)
+    assert ledger.source(commit) == source
+    ledger.close()
