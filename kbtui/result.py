@@ -67,7 +67,7 @@ def run_result(state: RunState) -> RunResult:
     """The result of a run so far."""
     assert state.started is not None
     best = best_so_far(state)
-    better = best if best and best.candidate.id != state.first and _beats_first(best) else None
+    better = best if best and beats_first(state, best) else None
     result = _deciding(better) if better else None
     return RunResult(
         run=state.started.run,
@@ -88,8 +88,24 @@ def run_result(state: RunState) -> RunResult:
     )
 
 
-def _beats_first(tried: Tried) -> bool:
-    return (tried.score or 0.0) > 1.0
+def beats_first(state: RunState, tried: Tried) -> bool:
+    """Whether an adjudication says so: faster than the first kernel, or than another that is.
+
+    A score above one says it only where it was decided: chained through ratios of its own, it is noise of its own.
+    """
+    result = _deciding(tried)
+    if tried.candidate.id == state.first or result is None or result.outcome.measurement is None:
+        return False
+    measurement, seen = result.outcome.measurement, {tried.candidate.id}
+    while (direct := measurement.against("first") or measurement.against(state.first or "")) is None:
+        held = next((state.tried[c.against] for c in measurement.comparisons if c.outcome is Outcome.FASTER
+                     and c.against in state.tried and c.against not in seen), None)  # fmt: skip
+        above = held.results.get(result.rung) if held else None
+        if held is None or above is None or above.outcome.measurement is None:
+            return False
+        seen.add(held.candidate.id)
+        measurement = above.outcome.measurement
+    return direct.outcome is Outcome.FASTER
 
 
 def _deciding(tried: Tried) -> RungCompleted | None:

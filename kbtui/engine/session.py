@@ -264,7 +264,7 @@ def hint_chooser(problem: Problem, hints: tuple[Hint, ...]) -> HintChooser:
 
 
 def hint_outcomes(state: RunState) -> tuple[tuple[str, bool], ...]:
-    """(hint, whether its candidate scored above its parent) for every judged candidate that a hint led to."""
+    """(hint, whether its candidate gained on its parent) for every judged candidate that a hint led to."""
     return tuple(
         (hint, _gained(state, tried))
         for tried in state.tried.values()
@@ -273,5 +273,18 @@ def hint_outcomes(state: RunState) -> tuple[tuple[str, bool], ...]:
 
 
 def _gained(state: RunState, tried: Tried) -> bool:
+    """Above its parent on the highest rung that scored both; one without a parent, above the first kernel.
+
+    Scores of two rungs are of different shapes: neither is above the other.
+    """
+    own = _scores(tried)
     parent = state.tried.get(tried.candidate.parents[0]) if tried.candidate.parents else None
-    return (tried.score or 0.0) > ((parent.score if parent else None) or 1.0)
+    if parent is None:
+        return max(own.items(), default=(0, 0.0))[1] > 1.0
+    theirs = _scores(parent)
+    both = own.keys() & theirs.keys()
+    return bool(both) and own[max(both)] > theirs[max(both)]
+
+
+def _scores(tried: Tried) -> dict[int, float]:
+    return {rung: result.score for rung, result in tried.results.items() if result.score is not None}
