@@ -1,0 +1,228 @@
+"""Does the comparison keep its error rates on a real GPU? The same kernel under two names, and planted slow-downs.
+
+    python benchmarks/adjudication.py --device cuda:0 --same 200 --planted 100 --seconds 500 --out FILE.jsonl
+
+Every comparison is between two children that have compared nothing before, as the measuring rung makes it (one process
+pair, at most 20 pairs) or, for a planted 1 %, as the profiling rung does without its profile (three process pairs).
+Kinds of comparison take turns, so that a run cut short has some of each; a second call adds to FILE what it lacks.
+``--summary FILE`` prints the table of what is there. On a small and a large softmax, in float32:
+
+    same        a kernel against itself: ``faster`` is an error
+    planted 2   the other side does 2 % more rows of work: ``faster`` is right
+    planted 1   the same with 1 %, in three process pairs
+
+The true ratio of a planted slow-down is not taken from its construction but is the median of all its comparisons.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kbtui.domain.evaluation import EvaluationRequest, Opponent
+from kbtui.domain.measurement import LiveSample
+from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.rung import DEFAULT_LADDER, MEASURE, PROFILE
+from kbtui.evaluation.devices.cuda import CudaDevice
+from kbtui.problems import load_problem
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_rows(x_ptr, out_ptr, n_rows, n_cols, BLOCK: tl.constexpr):
+    row = (tl.program_id(0) % n_rows).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < n_cols
+    x = tl.load(x_ptr + row * n_cols + columns, mask=inside, other=float("-inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * n_cols + columns, e / tl.sum(e, axis=0), mask=inside)
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    n_rows, n_cols = x.shape
+    block = triton.next_power_of_2(n_cols)
+    softmax_rows[(n_rows + n_rows * EXTRA // 100,)](x, out, n_rows, n_cols, BLOCK=block, num_warps=WARPS)
+    return out
+"""
+LARGE, SMALL = "3072x16384", "16x16384"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of comparison; ``extra_pct`` of rows are done twice by the other side."""
+
+    name: str
+    shape: str
+    extra_pct: int
+    rung: int
+
+
+KINDS = (
+    Kind("same", LARGE, 0, MEASURE),
+    Kind("same", SMALL, 0, MEASURE),
+    Kind("planted 2", LARGE, 2, MEASURE),
+    Kind("planted 1", LARGE, 1, PROFILE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One comparison, as kept: ratio is other over candidate, times in microseconds, seconds of wall time."""
+
+    kind: str
+    shape: str
+    index: int
+    outcome: str
+    ratio: float
+    low: float
+    high: float
+    n_pairs: int
+    n_processes: int
+    candidate_us: float
+    unstable: str | None
+    wall_s: float
+
+
+def problem_of(shape_name: str) -> Problem:
+    """The softmax sample, timed on one shape only."""
+    problem = load_problem("softmax")
+    spec = problem.spec
+    timed = next(s for s in spec.shapes if s.role is ShapeRole.TUNE and s.name == "16x16384")
+    if shape_name == LARGE:
+        timed = replace(timed, name=LARGE, dims=tuple((k, 3072 if k == "rows" else v) for k, v in timed.dims))
+    others = tuple(s for s in spec.shapes if s.role is not ShapeRole.TUNE)
+    return replace(problem, spec=replace(spec, shapes=(replace(timed, from_rung=1), *others)))
+
+
+def source(kind: Kind, index: int, side: str, extra_pct: int) -> str:
+    """Unlike every other source, so that no child and no compiled kernel is used twice."""
+    text = KERNEL.replace("EXTRA", str(extra_pct)).replace("WARPS", "16")
+    return f"{text}\n# {kind.name} {kind.shape} {index} {side}\n"
+
+
+def compare(device: CudaDevice, kind: Kind, index: int) -> Row:
+    rung = replace(DEFAULT_LADDER[kind.rung], profile=False)
+    mine, theirs = source(kind, index, "candidate", 0), source(kind, index, "other", kind.extra_pct)
+    began = time.monotonic()
+    request = EvaluationRequest("c0002", mine, rung, index, 2, Opponent("c0001", theirs), None)
+    outcome = device.evaluate(request, _unwatched).outcome
+    assert outcome.measurement is not None, outcome.verdict
+    found, timing = outcome.measurement.comparisons[0], outcome.measurement.timings[0]
+    return Row(
+        kind.name, kind.shape, index, found.outcome.value, found.ratio, found.low, found.high, found.n_pairs,
+        found.n_processes, timing.device_us, outcome.measurement.unstable, time.monotonic() - began,
+    )  # fmt: skip
+
+
+def _unwatched(sample: LiveSample) -> None:
+    """Only the decisions count here."""
+
+
+def wanted(kinds: tuple[Kind, ...], counts: dict[str, int], done: list[Row]) -> Iterator[tuple[Kind, int]]:
+    """What is still to do, kinds in turn."""
+    have = {(r.kind, r.shape, r.index) for r in done}
+    most = max(counts.values())
+    for index in range(most):
+        for kind in kinds:
+            share = counts[kind.name] // sum(k.name == kind.name for k in KINDS)
+            if index < share and (kind.name, kind.shape, index) not in have:
+                yield kind, index
+
+
+def run(options: argparse.Namespace) -> None:
+    counts = {"same": options.same, "planted 2": options.planted, "planted 1": options.planted // 2}
+    end = time.monotonic() + options.seconds
+    shapes = (LARGE, SMALL)
+    for number, shape in enumerate(shapes):
+        kinds = tuple(k for k in KINDS if k.shape == shape)
+        # Each shape gets its part of the time that is left by count, not by what came first.
+        share = (end - time.monotonic()) * (0.75 if number == 0 else 1.0)
+        play(options, kinds, counts, time.monotonic() + share)
+
+
+def play(options: argparse.Namespace, kinds: tuple[Kind, ...], counts: dict[str, int], until: float) -> None:
+    todo = list(wanted(kinds, counts, read(options.out)))
+    if not todo:
+        return
+    with tempfile.TemporaryDirectory(prefix="kbtui-adjudication-") as root:
+        device = CudaDevice(options.device, Path(root))
+        try:
+            device.open(problem_of(kinds[0].shape))
+            with options.out.open("a") as out:
+                if out.tell() == 0:
+                    print(json.dumps(heading(device)), file=out, flush=True)
+                for number, (kind, index) in enumerate(todo):
+                    if time.monotonic() > until:
+                        return
+                    ahead(device, todo[number : number + 6])
+                    print(json.dumps(asdict(compare(device, kind, index))), file=out, flush=True)
+        finally:
+            device.close()
+
+
+def ahead(device: CudaDevice, coming: list[tuple[Kind, int]]) -> None:
+    for kind, index in coming:
+        device.prefetch(source(kind, index, "candidate", 0))
+        device.prefetch(source(kind, index, "other", kind.extra_pct))
+
+
+def heading(device: CudaDevice) -> dict[str, object]:
+    spec = device.spec
+    when = time.strftime("%Y-%m-%d", time.gmtime())
+    return {"command": " ".join(sys.argv), "device": spec.name, "uuid": spec.uuid, "date": when}
+
+
+def read(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [Row(**line) for line in lines if "kind" in line]
+
+
+def summary(rows: list[Row]) -> str:
+    told = [
+        f"{'kind':<10} {'shape':<11} {'n':>4} {'us':>8} {'true':>7} {'sd of one':>10} faster slower tie unclear wall s"
+    ]
+    for kind in KINDS:
+        mine = [r for r in rows if (r.kind, r.shape) == (kind.name, kind.shape)]
+        if not mine:
+            continue
+        n = {o: sum(r.outcome == o for r in mine) for o in ("faster", "slower", "tie", "unclear")}
+        ratios = [r.ratio for r in mine]
+        told.append(
+            f"{kind.name:<10} {kind.shape:<11} {len(mine):>4} {statistics.median(r.candidate_us for r in mine):>8.2f} "
+            f"{statistics.median(ratios):>7.4f} {statistics.pstdev(ratios):>10.5f} {n['faster']:>6} {n['slower']:>6} "
+            f"{n['tie']:>3} {n['unclear']:>7} {statistics.median(r.wall_s for r in mine):>6.2f}"
+        )
+    return "\n".join(told)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--same", type=int, default=200, help="null comparisons, over both shapes")
+    parser.add_argument("--planted", type=int, default=100, help="of a planted 2 %%; half as many of 1 %%")
+    parser.add_argument("--seconds", type=float, default=500.0, help="stop after so long")
+    parser.add_argument("--out", type=Path, default=Path("adjudication.jsonl"))
+    parser.add_argument("--summary", type=Path, help="print the table of this file, and do nothing else")
+    options = parser.parse_args()
+    if options.summary is None:
+        run(options)
+    print(summary(read(options.summary or options.out)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,42 @@
+"""The study of comparisons on a GPU: what it still has to do, and what it makes of what was done."""
+
+from benchmarks.adjudication import KINDS, LARGE, SMALL, Kind, Row, problem_of, source, summary, wanted
+from kbtui.domain.problem import ShapeRole
+
+
+def row(kind: Kind, index: int, outcome: str = "tie", ratio: float = 1.0) -> Row:
+    return Row(kind.name, kind.shape, index, outcome, ratio, 0.99, 1.01, 20, 1, 100.0, None, 1.0)
+
+
+COUNTS = {"same": 4, "planted 2": 2, "planted 1": 1}
+
+
+def test_what_is_done_is_not_done_again_and_kinds_take_turns() -> None:
+    todo = list(wanted(KINDS, COUNTS, [row(KINDS[0], 0)]))
+    assert [(k.name, k.shape, i) for k, i in todo] == [
+        ("same", SMALL, 0), ("planted 2", LARGE, 0), ("planted 1", LARGE, 0),
+        ("same", LARGE, 1), ("same", SMALL, 1), ("planted 2", LARGE, 1),
+    ]  # fmt: skip
+    assert list(wanted(KINDS, COUNTS, [row(k, i) for k, i in todo] + [row(KINDS[0], 0)])) == []
+
+
+def test_every_source_differs_so_that_every_child_is_fresh() -> None:
+    sources = {source(k, i, side, 0) for k in KINDS for i in range(3) for side in ("candidate", "other")}
+    assert len(sources) == len(KINDS) * 3 * 2
+
+
+def test_the_problem_times_one_shape_and_keeps_what_the_gate_checks() -> None:
+    for shape, rows in ((LARGE, 3072), (SMALL, 16)):
+        spec = problem_of(shape).spec
+        (timed,) = spec.shapes_of(ShapeRole.TUNE)
+        assert (timed.name, timed.as_dict()["rows"]) == (shape, rows)
+        assert spec.timed_at(1) == (timed,)
+        assert spec.shapes_of(ShapeRole.HIDDEN)
+
+
+def test_the_table_counts_outcomes_by_kind() -> None:
+    rows = [row(KINDS[0], 0), row(KINDS[0], 1, "faster", 1.02), row(KINDS[2], 0, "faster", 1.019)]
+    lines = summary(rows).splitlines()
+    assert len(lines) == 3
+    assert lines[1].split()[:3] == ["same", LARGE, "2"]
+    assert lines[1].split()[-5:-1] == ["1", "0", "1", "0"]
