@@ -15,8 +15,10 @@ from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind, Envelope
 from kbtui.domain.measurement import LiveSample
+from kbtui.domain.overview import Totals, Window
 from kbtui.errors import EngineError, UsageError
 from kbtui.scheduler.state import RunState
+from store import window
 from store.artifacts import read_artifact
 from store.gitio import ObjectStore
 from store.index import DamagedIndexError, EmptyIndexError, open_for_commands, open_for_reading
@@ -128,6 +130,22 @@ class Reader:
     def envelopes(self, run: str, after_seq: int = -1) -> list[Envelope]:
         query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.seq > after_seq)
         return [under_name(run, envelope_of_json(row.body)) for row in self._all(query.order_by(EVENT.c.seq))]
+
+    def first_window(self, run: str, n_newest: int) -> Window:
+        """Enough of a run to show it: its newest candidates, and the older ones that matter."""
+        return window.first_window(self._all, run, n_newest)
+
+    def older_window(self, run: str, before_seq: int, n_more: int) -> Window:
+        """The candidates admitted next before an event."""
+        return window.older_window(self._all, run, before_seq, n_more)
+
+    def events_of(self, run: str, candidates: Sequence[str]) -> tuple[Envelope, ...]:
+        """What a fold needs to know these candidates, in order."""
+        return window.events_of(self._all, run, candidates)
+
+    def totals(self, run: str) -> Totals:
+        """Counts over all of a run."""
+        return window.totals(self._all, run)
 
     def state(self, run: str) -> RunState:
         """The fold of a run's events. The same object each time, brought up to date: use it from one thread."""
