@@ -14,6 +14,9 @@ class KernelResources:
         limiter: what caps it: ``registers``, ``shared memory``, ``warps`` or ``blocks``.
         spill_bytes: local-memory bytes a thread spills (stores + loads).
         mma: whether tensor-core instructions were emitted.
+        load_bytes_max: bytes a thread moves in its widest global load.
+        mix: (kind, instructions in the text of the kernel): ``special``, ``integer``, ``wide_division`` (of 64-bit
+            integers), ``division``, ``float``, ``shared``, ``barrier``, ``load``, ``store``; empty where not known.
     """
 
     kernel: str
@@ -28,6 +31,11 @@ class KernelResources:
     limiter: str
     mma: bool = False
     load_bytes_max: int = 0
+    mix: tuple[tuple[str, int], ...] = ()
+
+    def count(self, kind: str) -> int:
+        """Instructions of one kind in the kernel's text."""
+        return next((n for name, n in self.mix if name == kind), 0)
 
 
 class Bottleneck(StrEnum):
@@ -35,7 +43,9 @@ class Bottleneck(StrEnum):
 
     DRAM = "dram_bandwidth"
     UNCOALESCED = "uncoalesced"
+    NARROW = "narrow_access"
     EXTRA_PASSES = "extra_passes"
+    CACHE = "cache_thrash"
     LATENCY = "latency"
     OCCUPANCY_REGISTERS = "occupancy_registers"
     OCCUPANCY_SHARED = "occupancy_shared"
@@ -44,7 +54,10 @@ class Bottleneck(StrEnum):
     BANK_CONFLICTS = "bank_conflicts"
     BARRIER = "barrier"
     TOO_FEW_PROGRAMS = "too_few_programs"
+    TAIL = "tail"
     NO_TENSOR_CORES = "no_tensor_cores"
+    SPECIAL = "special_functions"
+    INTEGER = "integer"
     COMPUTE = "compute"
     LAUNCH = "launch"
     AT_BOUND = "at_bound"

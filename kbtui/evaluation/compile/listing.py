@@ -1,6 +1,7 @@
 """Reads what ptxas says of a kernel and what its PTX holds. Pure."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -8,16 +9,37 @@ _SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
 _MMA = re.compile(r"^\s*(?:@%p\d+ )?(?:mma|wgmma|tcgen05)\.", re.MULTILINE)
 _LOAD = re.compile(r"\bld\.global(?:\.\w+)*?(?:\.v(\d))?\.[bsuf](\d+)\b")
 _ASYNC_COPY = re.compile(r"cp\.async\.c[ag]\.shared\.global(?:\.\w+::\w+)*\s*\[[^\]]*\]\s*,\s*\[[^\]]*\]\s*,\s*(\w+)")
+#: An instruction's name with its modifiers, its predicate left out.
+_OPCODE = re.compile(r"^[ \t]*(?:@!?%p\d+[ \t]+)?([a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+)[ \t]", re.MULTILINE)
+#: In order: the first that matches names the instruction (PTX ISA, "Instruction Set").
+_KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("wide_division", r"(?:div|rem)\.[su]64"),
+        ("division", r"(?:div|rem)\.(?:[su]32|full|rn|f)"),
+        ("special", r"(?:ex2|lg2|sin|cos|tanh|rcp|rsqrt|sqrt)\."),
+        ("load", r"(?:ld\.global|cp\.async\.c[ag])"),
+        ("store", r"st\.global"),
+        ("shared", r"(?:ld|st|ldmatrix|stmatrix)\.(?:\w+\.)*shared|(?:ldmatrix|stmatrix)\."),
+        ("barrier", r"(?:bar|barrier)\."),
+        ("float", r"(?:fma|add|sub|mul|max|min|setp|neg|abs)\.(?:\w+\.)*(?:f16|f32|bf16|f16x2|bf16x2|f64)"),
+        ("integer", r"(?:mad|add|sub|mul|max|min|setp|shl|shr|and|or|xor|selp|prmt|bfe|bfi|lop3)\."),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Registers a thread, bytes it spills (stores + loads), tensor-core use, bytes of the widest global load."""
+    """Registers a thread, bytes it spills (stores + loads), tensor-core use, bytes of the widest global load.
+
+    ``mix``: instructions of the PTX by kind, as in ``KernelResources``.
+    """
 
     registers: int
     spill_bytes: int
     mma: bool
     load_bytes_max: int
+    mix: tuple[tuple[str, int], ...] = ()
 
 
 def read_listing(ptxas_log: str, ptx: str) -> Listing:
@@ -27,7 +49,18 @@ def read_listing(ptxas_log: str, ptx: str) -> Listing:
         spill_bytes=sum(int(n) for n in _SPILLS.findall(ptxas_log)),
         mma=_MMA.search(ptx) is not None,
         load_bytes_max=max((_load_bytes(m) for m in _LOAD.finditer(ptx)), default=0) or _async_bytes(ptx),
+        mix=instruction_mix(ptx),
     )
+
+
+def instruction_mix(ptx: str) -> tuple[tuple[str, int], ...]:
+    """Instructions of a PTX text by kind, kinds that do not occur left out."""
+    counts = Counter(kind for op in _OPCODE.findall(ptx) if (kind := _kind(op)) is not None)
+    return tuple(sorted(counts.items()))
+
+
+def _kind(opcode: str) -> str | None:
+    return next((kind for kind, pattern in _KINDS if pattern.match(opcode)), None)
 
 
 def _load_bytes(match: re.Match[str]) -> int:

@@ -96,6 +96,7 @@ class Recorder:
             limiter=fits.limiter,
             mma=listing.mma,
             load_bytes_max=listing.load_bytes_max,
+            mix=listing.mix,
         )
 
     def _keep_ptxas_logs(self) -> None:
