@@ -18,17 +18,19 @@ from textual.screen import Screen
 from kbtui.errors import UsageError
 from kbtui.tui.copying import copy
 from kbtui.tui.editor import edit
-from kbtui.tui.feed import Asked, Beat, Failure, Feed, Listing, News, Stored, Text
+from kbtui.tui.feed import Asked, Failure, Feed, Listing, News, Stored, Text
 from kbtui.tui.glyphs import ASCII, UNICODE, Glyphs
 from kbtui.tui.keys import KEYS, bindings
 from kbtui.tui.leaving import ViewerExit, leave
-from kbtui.tui.moment import Delta, Moment
+from kbtui.tui.moment import Delta, Moment, Older
+from kbtui.tui.reading import Beat
 from kbtui.tui.screens.dashboard import Dashboard
 from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.runs import Runs
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
+from kbtui.tui.widgets.line_list import LineList
 
 S = TypeVar("S", Dashboard, Detail, Runs)
 
@@ -141,6 +143,9 @@ class Viewer(App[ViewerExit]):
             case Delta() as delta if self.moment is not None and delta.run == self.moment.run:
                 self.moment.apply(delta)
                 self._redraw()
+            case Older() as older if self.moment is not None and older.run == self.moment.run:
+                self.moment.add(older)
+                self._redraw()
             case Beat(run=run, engine=engine) if self.moment is not None and run == self.moment.run:
                 self.moment.engine = engine
                 self._redraw(beat=True)
@@ -159,6 +164,17 @@ class Viewer(App[ViewerExit]):
                 self.say(what)
             case Asked():
                 self.tick()
+
+    def on_line_list_moved(self, event: LineList.Moved) -> None:
+        """Of a long run: read on at the end of a list, and what the candidate under the cursor was made from."""
+        if self.moment is None or not self.moment.from_seq:
+            return
+        if event.lines.cursor >= event.lines.n_rows - 2:
+            self.feed.more(self.moment.run)
+        tried = self.moment.state.tried.get(event.key or "")
+        missing = [p for p in tried.candidate.parents if p not in self.moment.state.tried] if tried else []
+        if missing:
+            self.feed.about(self.moment.run, missing)
 
     def _stack(self, kind: type[S]) -> list[S]:
         """Screens of a kind that have their widgets: not those that are being built or taken down."""

@@ -1,22 +1,15 @@
 """Effects: reads the store on one thread of its own; what it read is handed on as values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind
 from kbtui.errors import KbtuiError
-from kbtui.tui.moment import Delta
+from kbtui.tui.moment import Delta, Older
+from kbtui.tui.reading import Beat, RunReading
 from kbtui.tui.source import EngineStatus, RunRow, RunSource
-
-
-@dataclass(frozen=True, slots=True)
-class Beat:
-    """Nothing new in the store; only the heartbeat's age."""
-
-    run: str
-    engine: EngineStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,10 @@ class Stored:
     refs: tuple[ArtifactRef, ...]
 
 
-News = Delta | Beat | Listing | Failure | Text | Asked | Stored
+#: Sources and artifacts kept at hand; the oldest is read again when it is asked for.
+TEXTS_KEPT = 500
+
+News = Delta | Beat | Older | Listing | Failure | Text | Asked | Stored
 
 
 class Feed:
@@ -72,7 +68,7 @@ class Feed:
     def __init__(self, source: RunSource, executor: Executor, tell: Callable[[News], None]) -> None:
         self._source, self._executor, self._tell = source, executor, tell
         self._texts: dict[str, str] = {}
-        self._last: Delta | None = None
+        self._reading: RunReading | None = None
         self._generation = 0
         self._read_generation = 0
         self._in_flight: Future[None] | None = None
@@ -85,6 +81,14 @@ class Feed:
     def start_over(self) -> None:
         """Forget what was read, so that the next poll brings a run from its first event."""
         self._generation += 1
+
+    def more(self, run: str) -> None:
+        """Someone came to the end of a list: read on into the run's past, where it is not known."""
+        self._submit(lambda: self._reading_of(run).more())
+
+    def about(self, run: str, candidates: Sequence[str]) -> None:
+        """Read these candidates, and what they were made from, where they are not known."""
+        self._submit(lambda: self._about(run, candidates))
 
     def list_runs(self) -> None:
         if self._in_flight is None or self._in_flight.done():
@@ -130,30 +134,19 @@ class Feed:
             self._tell(Failure(f"the store could not be read ({type(error).__name__}: {error}); trying again"))
 
     def _read(self, run: str) -> None:
-        if self._read_generation != self._generation:
-            self._last, self._read_generation = None, self._generation
-        last = self._last if self._last is not None and self._last.run == run else None
-        version = self._source.data_version()
-        engine = self._source.engine()
-        if last is not None and last.version == version:
-            self._tell(Beat(run, engine))
-            return
-        after_seq = last.envelopes[-1].seq if last is not None and last.envelopes else -1
-        envelopes = tuple(self._source.envelopes(run, after_seq))
-        after_id = last.samples_to if last is not None else 0
-        samples = tuple(self._source.live_samples(run, after_id))
-        delta = Delta(
-            run=run,
-            envelopes=envelopes,
-            engine=engine,
-            samples=tuple(s for _, s in samples),
-            samples_to=samples[-1][0] if samples else after_id,
-            commands=tuple(self._source.commands(run)),
-            version=version,
-        )
-        kept = envelopes[-1:] or (last.envelopes if last is not None else ())
-        self._last = replace(delta, envelopes=kept)
-        self._tell(delta)
+        for news in self._reading_of(run).poll():
+            self._tell(news)
+
+    def _about(self, run: str, candidates: Sequence[str]) -> None:
+        found = self._reading_of(run).about(candidates)
+        if found is not None:
+            self._tell(found)
+
+    def _reading_of(self, run: str) -> RunReading:
+        again = self._read_generation != self._generation
+        if self._reading is None or self._reading.run != run or again:
+            self._reading, self._read_generation = RunReading(self._source, run), self._generation
+        return self._reading
 
     def _list(self) -> None:
         self._tell(Listing(tuple(self._source.runs()), self._source.engine()))
@@ -162,6 +155,8 @@ class Feed:
         if key not in self._texts:
             text = self._source.artifact(key).decode("utf-8", "replace") if artifact else self._source.source(key)
             self._texts[key] = text
+            if len(self._texts) > TEXTS_KEPT:
+                self._texts.pop(next(iter(self._texts)))
         self._tell(Text(key, self._texts[key]))
 
     def _insert(self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None) -> None:

@@ -1,12 +1,17 @@
-"""What the viewer knows at one moment: the run's state, its journal, the heartbeat, samples and commands."""
+"""What the viewer knows at one moment: the run's state, its journal, the heartbeat, samples and commands.
 
-from collections.abc import Iterable, Sequence
+Of a long run it knows a window: the newest candidates and those that matter, with totals over all of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kbtui.domain.event import CommandAccepted, Decision, Envelope, RungCompleted
 from kbtui.domain.measurement import Clock, LiveSample
+from kbtui.domain.overview import Totals
 from kbtui.domain.rung import MEASURE
-from kbtui.scheduler.state import RunState, Tried
+from kbtui.scheduler.state import RungSpend, RunState, Tried
 from kbtui.tui.source import CommandRow, EngineStatus
 
 #: An engine that holds the lock and has not beaten for so long is said to be silent, in seconds.
@@ -16,7 +21,10 @@ _SAMPLES_KEPT = 600
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one read of the store brought. ``samples_to`` is the id to read on from."""
+    """What one read of the store brought. ``samples_to`` is the id to read on from.
+
+    ``from_seq``: events before it were left out, but for those of candidates that are named; ``totals`` go with that.
+    """
 
     run: str
     envelopes: tuple[Envelope, ...]
@@ -25,6 +33,17 @@ class Delta:
     samples_to: int
     commands: tuple[CommandRow, ...]
     version: int
+    from_seq: int = 0
+    totals: Totals | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """More of a run's past, in order; ``from_seq`` as in a delta, None where it stays where it was."""
+
+    run: str
+    envelopes: tuple[Envelope, ...]
+    from_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +66,8 @@ class Moment:
         journal: the run's events in order, for the log.
         samples: the newest candidate's samples, oldest first.
         steps: each new best of the measuring rungs, where a single lucky screening does not count.
+        from_seq: before this event only candidates that matter are known; 0 where the whole run is.
+        totals: counts over the whole run, where only a part of it is known.
     """
 
     run: str
@@ -58,15 +79,61 @@ class Moment:
     samples_to: int = 0
     commands: tuple[CommandRow, ...] = ()
     steps: list["Step"] = field(default_factory=list)
+    from_seq: int = 0
+    totals: Totals | None = None
 
     def apply(self, delta: Delta) -> None:
-        self.fold(delta.envelopes)
+        if not self.journal:
+            self.from_seq = delta.from_seq
+        self.totals = delta.totals
+        self.fold(e for e in delta.envelopes if e.seq > self.state.seq)
         self.engine, self.commands, self.samples_to = delta.engine, delta.commands, delta.samples_to
         for sample in delta.samples:
             if self.samples and self.samples[-1].candidate != sample.candidate:
                 self.samples.clear()
             self.samples.append(sample)
         del self.samples[:-_SAMPLES_KEPT]
+        self._take_totals()
+
+    def add(self, older: Older) -> None:
+        """Take in more of the past: everything known is folded again, in order."""
+        found = {e.seq: e for e in (*older.envelopes, *self.journal)}
+        self.state, self.touched, self.journal, self.steps = RunState(), {}, [], []
+        self.fold(found[seq] for seq in sorted(found))
+        self.from_seq = self.from_seq if older.from_seq is None else older.from_seq
+        self._take_totals()
+
+    def _take_totals(self) -> None:
+        """What was spent on rungs, where the events at hand do not tell."""
+        if self.totals is not None and self.from_seq:
+            self.state.spend = {}
+            for t in self.totals.rungs:
+                spend = self.state.spend.setdefault(t.rung, RungSpend())
+                spend.wall_s += t.wall_s
+                spend.gpu_s += t.gpu_s
+
+    @property
+    def n_candidates(self) -> int:
+        """How many the run has, known here or not."""
+        return self.totals.n_candidates if self.totals is not None and self.from_seq else len(self.state.tried)
+
+    @property
+    def n_events(self) -> int:
+        return self.state.seq + 1
+
+    @property
+    def waiting(self) -> Mapping[int, int]:
+        """How many candidates of the run wait, by rung."""
+        if self.totals is not None and self.from_seq:
+            return Counter(dict(self.totals.waiting))
+        return Counter(t.waiting_at for t in self.state.tried.values() if t.waiting_at is not None)
+
+    @property
+    def decided(self) -> Mapping[tuple[int, Decision], int]:
+        """How many evaluations of the run ended so, by rung and decision."""
+        if self.totals is not None and self.from_seq:
+            return Counter({(t.rung, t.decision): t.n for t in self.totals.rungs})
+        return Counter((r.rung, r.decision) for t in self.state.tried.values() for r in t.results.values())
 
     def fold(self, envelopes: Iterable[Envelope]) -> None:
         for envelope in envelopes:

@@ -6,6 +6,7 @@ from typing import Protocol
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind, Envelope
 from kbtui.domain.measurement import LiveSample
+from kbtui.domain.overview import Totals, Window
 
 
 class EngineStatus(Protocol):
@@ -82,6 +83,20 @@ class RunSource(Protocol):
     def envelopes(self, run: str, after_seq: int, /) -> Sequence[Envelope]:
         """The run's events after ``after_seq`` (-1 for all), in order."""
         ...
+
+    def first_window(self, run: str, n_newest: int, /) -> Window:
+        """Enough of a run to show it: all of a short one."""
+        ...
+
+    def older_window(self, run: str, before_seq: int, n_more: int, /) -> Window:
+        """The candidates admitted next before an event."""
+        ...
+
+    def events_of(self, run: str, candidates: Sequence[str], /) -> Sequence[Envelope]:
+        """What a fold needs to know these candidates, in order."""
+        ...
+
+    def totals(self, run: str, /) -> Totals: ...
 
     def source(self, commit: str, /) -> str:
         """The kernel at a candidate's commit."""

@@ -8,8 +8,9 @@ from typing import Any
 from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, Plan, Recorder, recorded, samples
 
 from kbtui.domain.candidate import ArtifactRef
-from kbtui.domain.event import CommandAccepted, CommandKind, Envelope, Event, ProposalsMade
+from kbtui.domain.event import CandidateAdmitted, CommandAccepted, CommandKind, Envelope, Event, ProposalsMade
 from kbtui.domain.measurement import LiveSample
+from kbtui.domain.overview import Totals, Window
 from kbtui.errors import UsageError
 from kbtui.tui.moment import Delta, Moment
 
@@ -72,6 +73,20 @@ class FakeSource:
 
     def envelopes(self, run: str, after_seq: int) -> Sequence[Envelope]:
         return [e for e in self.recorder.envelopes if e.seq > after_seq] if run == RUN else []
+
+    def first_window(self, run: str, n_newest: int) -> Window:
+        return Window(tuple(self.envelopes(run, -1)), 0)
+
+    def older_window(self, run: str, before_seq: int, n_more: int) -> Window:
+        return Window(tuple(e for e in self.envelopes(run, -1) if e.seq < before_seq), 0)
+
+    def events_of(self, run: str, candidates: Sequence[str]) -> Sequence[Envelope]:
+        return self.envelopes(run, -1)
+
+    def totals(self, run: str) -> Totals:
+        events = self.envelopes(run, -1)
+        n_candidates = sum(isinstance(e.event, CandidateAdmitted) for e in events)
+        return Totals(n_candidates, len(events), (), ())
 
     def source(self, commit: str) -> str:
         return self.recorder.sources[commit]

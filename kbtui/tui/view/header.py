@@ -36,7 +36,7 @@ class HeaderView:
 
 def header_view(moment: Moment, g: Glyphs, frozen: bool = False) -> HeaderView:
     state = moment.state
-    wall, gpu, candidates = fmt.spent(moment.wall_s, moment.gpu_s, len(state.tried), state.budget)
+    wall, gpu, candidates = fmt.spent(moment.wall_s, moment.gpu_s, moment.n_candidates, state.budget)
     started = state.started
     return HeaderView(
         run=moment.run,
