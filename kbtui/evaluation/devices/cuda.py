@@ -48,12 +48,14 @@ class CudaDevice:
         workspace: Path,
         *,
         call_timeout_s: float = CALL_TIMEOUT_S,
+        compile_timeout_s: float = COMPILE_TIMEOUT_S,
         spares: int = _SPARES,
         compile_baseline: bool = False,
     ) -> None:
         self._index = int(key.partition(":")[2] or 0)
         self._root = workspace
         self._call_timeout_s, self._n_spares, self._with_compile = call_timeout_s, spares, compile_baseline
+        self._compile_timeout_s = compile_timeout_s
         self._held = contextlib.ExitStack()
         self._opened: OpenedProblem | None = None
         visible = visible_device(self._index, os.environ)
@@ -112,7 +114,7 @@ class CudaDevice:
                 self._cache("compiled"),
                 workers,
                 launchers=True,
-                timeout_s=COMPILE_TIMEOUT_S,
+                timeout_s=self._compile_timeout_s,
             )
         )
         policy = cuda_policy(read=(self._cache("driver"),), env=tuple(self._env.items()))

@@ -31,6 +31,8 @@ from kbtui.evaluation.process import Zygote, probe
 from kbtui.evaluation.profiling.diagnose import diagnose
 
 NOT_PROFILED = "no GPU: modelled"
+#: The interpreter takes up to 2 s a call.
+CALL_TIMEOUT_S, COMPILE_TIMEOUT_S = 60.0, 60.0
 _STAGES = (1, 2, 4)
 SampleSink = Callable[[LiveSample], None]
 
@@ -41,8 +43,17 @@ class ModelDevice:
     ``evaluate`` runs one candidate at a time; ``prefetch`` may compile others meanwhile.
     """
 
-    def __init__(self, spec: DeviceSpec, root: Path, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        spec: DeviceSpec,
+        root: Path,
+        workers: int | None = None,
+        *,
+        call_timeout_s: float = CALL_TIMEOUT_S,
+        compile_timeout_s: float = COMPILE_TIMEOUT_S,
+    ) -> None:
         self.spec = spec
+        self._call_timeout_s, self._compile_timeout_s = call_timeout_s, compile_timeout_s
         self._root = root
         self._workers = workers or max(1, (os.cpu_count() or 2) - 1)
         self._held = ExitStack()
@@ -59,9 +70,12 @@ class ModelDevice:
         compiling = self._held.enter_context(Zygote(logs / "compiler.log", interpret=False))
         inputs = describe_inputs(compiling, problem)
         self._compiler = self._held.enter_context(
-            Compiler(compiling, self.spec, problem, inputs, cache / "compiled", self._workers)
-        )
-        self._gate = InterpreterGate(interpreting, problem, chip=self.spec)
+            Compiler(
+                compiling, self.spec, problem, inputs, cache / "compiled", self._workers,
+                timeout_s=self._compile_timeout_s,
+            )
+        )  # fmt: skip
+        self._gate = InterpreterGate(interpreting, problem, chip=self.spec, call_timeout_s=self._call_timeout_s)
         self._held.callback(self._gate.close)
         tracer = Tracer(interpreting, inputs, self.spec)
         self._clock = ModelledClock(problem.spec, self.spec, tracer)

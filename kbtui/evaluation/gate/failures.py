@@ -26,6 +26,7 @@ _BY_TYPE = {
     "PermissionError": Reason.SANDBOX_VIOLATION,
 }
 _CRASH_TEXTS = ("CUDA error", "illegal memory access", "misaligned address", "an illegal instruction")
+_MEMORY_TEXTS = ("out of memory", "can't allocate memory")
 _OURS = {"DriverError": Reason.HARNESS_FAILED, "InterpreterUnsupported": Reason.INTERPRETER_UNSUPPORTED}
 _MAX_DETAIL = 300
 
@@ -99,7 +100,7 @@ def _reason(failure: WorkerError) -> Reason:
         return _BY_TYPE[failure.type]
     if any(text in failure.message for text in _CRASH_TEXTS):
         return Reason.CRASHED
-    if "out of memory" in failure.message.lower():
+    if any(text in failure.message.lower() for text in _MEMORY_TEXTS):
         return Reason.OUT_OF_MEMORY
     return Reason.RAISED
 
