@@ -256,7 +256,9 @@ class Evaluation:
     def _profiled(self, shape: Shape, time_us: float, resources: tuple[KernelResources, ...]) -> Profile:
         """ncu in a process of its own."""
         cache = self.opened.compiler.cache_of(self.request.source)
-        profiler = Profiler(self.opened.index, (self.opened.root / "scratch").resolve(), cache)
+        profiler = Profiler(
+            self.opened.index, (self.opened.root / "scratch").resolve(), cache, arch=self.opened.chip.arch
+        )
         kernels = tuple(dict.fromkeys(r.kernel for r in resources))
         profile, attached = profiler.profile(
             self.opened.problem, self.request.source, shape, self.request.seed, kernels, time_us

@@ -47,7 +47,10 @@ _LATER_LAUNCH = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LaunchTime:
-    """What the model says of one launch; times in microseconds, of all its programs together."""
+    """What the model says of one launch; times in microseconds, of all its programs together.
+
+    ``trips``: how often its innermost loop runs in one program, 1 without loops.
+    """
 
     kernel: str
     time_us: float
@@ -64,6 +67,7 @@ class LaunchTime:
     resident: int
     count: float
     spill_bytes: float = 0.0
+    trips: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,7 @@ def launch_time(
         resident,
         launch.count,
         spilled,
+        launch.local_trips,
     )
 
 

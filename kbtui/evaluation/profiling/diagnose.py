@@ -7,9 +7,10 @@ from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import ProblemSpec, Shape
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
 from kbtui.evaluation.modelled.time import ModelledTime
-from kbtui.evaluation.profiling.rules import Case, findings
+from kbtui.evaluation.profiling.case import Case
+from kbtui.evaluation.profiling.rules import findings
 from kbtui.evaluation.profiling.sentence import sentence
-from kbtui.evaluation.profiling.work import Work, work_compiled, work_measured, work_modelled
+from kbtui.evaluation.profiling.work import Work, work_compiled, work_measured, work_traced
 
 
 def diagnose(
@@ -28,12 +29,13 @@ def diagnose(
         time_us: its time there, measured or modelled; never the time under the profiler.
         resources: of the candidate's kernels on this shape.
         profile: counters, if there are any; with ``not_profiled`` set it counts as none.
-        modelled: the time model's parts, the source where the device is a model.
+        modelled: the time model's parts. The source where the device is a model; on a GPU without counters, the
+            bytes that a trace of the kernel's accesses says it moves.
         n_launches: kernel launches in one call, where known.
 
     Headroom is against the problem's own bound: bytes over bandwidth, operations over the unit's rate.
     """
-    work = _work(device, resources, profile, modelled, n_launches)
+    work = _work(device, resources, profile, modelled, n_launches, time_us)
     n_bytes, flops, dtype = spec.bytes_moved(shape), spec.flops(shape), spec.dtype_of(shape)
     bound_us = device.bound_us(n_bytes, flops, dtype)
     case = Case(device, dtype, time_us, bound_us, n_bytes, flops, work)
@@ -47,9 +49,11 @@ def _work(
     profile: Profile | None,
     modelled: ModelledTime | None,
     n_launches: float | None,
+    time_us: float,
 ) -> Work:
     if profile is not None and profile.not_profiled is None and profile.metrics:
         return work_measured(profile, resources, device, n_launches)
-    if modelled is not None and device.clock is Clock.MODELLED:
-        return work_modelled(modelled, resources, device)
+    if modelled is not None:
+        source = "model" if device.clock is Clock.MODELLED else "compiled"
+        return work_traced(modelled, resources, device, time_us, n_launches, source)
     return work_compiled(resources, device, n_launches)

@@ -41,6 +41,13 @@ TENSOR_INSTRUCTIONS = "sm__inst_executed_pipe_tensor.sum"
 FMA_PCT = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"
 ALU_PCT = "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active"
 XU_PCT = "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"
+LSU_PCT = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"
+INTEGER_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum"
+FP32_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum"
+FP16_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_fp16_pred_on.sum"
+#: Cycles an SM had work, mean over the SMs, and cycles from the first to the last: their quotient is 1 without a tail.
+SM_CYCLES_ACTIVE = "sm__cycles_active.avg"
+SM_CYCLES_ELAPSED = "sm__cycles_elapsed.max"
 
 #: Why a warp did not issue, as shown on the bottleneck pane.
 STALLS = (
@@ -49,24 +56,37 @@ STALLS = (
     "branch_resolving", "sleeping", "imc_miss", "misc", "gmma",
 )  # fmt: skip
 
+#: Stall reasons by the first compute capability that has them.
+_STALLS_SINCE = {"gmma": 90}
+#: Metrics by the first compute capability that has them.
+_SINCE = {FP16_INSTRUCTIONS: 75}
+
 
 def stall_metric(reason: str) -> str:
     return f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
 
 
-CHOSEN: tuple[str, ...] = (
+_ALWAYS: tuple[str, ...] = (
     DURATION, SM_PCT, MEMORY_PCT, DRAM_PCT, L2_PCT, L1_PCT, DRAM_READ, DRAM_WRITE, L2_HIT, L1_HIT,
     ACHIEVED_OCCUPANCY, THEORETICAL_OCCUPANCY, ISSUE_ACTIVE, REGISTERS, SHARED, GRID, BLOCK, WAVES,
     LIMIT_REGISTERS, LIMIT_SHARED, LIMIT_WARPS, LIMIT_BLOCKS, LOAD_EFFICIENCY, STORE_EFFICIENCY, SECTORS_PER_LOAD,
     SECTORS_PER_STORE, GLOBAL_LOAD_SECTORS, GLOBAL_STORE_SECTORS, LOCAL_LOAD_SECTORS, LOCAL_STORE_SECTORS,
-    BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_PCT, TENSOR_INSTRUCTIONS, FMA_PCT, ALU_PCT, XU_PCT,
-    *map(stall_metric, STALLS),
+    BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_PCT, TENSOR_INSTRUCTIONS, FMA_PCT, ALU_PCT, XU_PCT, LSU_PCT,
+    INTEGER_INSTRUCTIONS, FP32_INSTRUCTIONS, FP16_INSTRUCTIONS, SM_CYCLES_ACTIVE, SM_CYCLES_ELAPSED,
 )  # fmt: skip
+
+
+def chosen(arch: int) -> tuple[str, ...]:
+    """What is asked of ncu on a chip of this compute capability (90 for 9.0), in a stable order."""
+    stalls = (stall_metric(reason) for reason in STALLS if _STALLS_SINCE.get(reason, 0) <= arch)
+    return (*(name for name in _ALWAYS if _SINCE.get(name, 0) <= arch), *stalls)
+
 
 #: Metrics that add up over a candidate's launches; all others are averaged, weighted by each launch's time.
 SUMMED: frozenset[str] = frozenset(
     {
         DURATION, DRAM_READ, DRAM_WRITE, GLOBAL_LOAD_SECTORS, GLOBAL_STORE_SECTORS, LOCAL_LOAD_SECTORS,
-        LOCAL_STORE_SECTORS, BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_INSTRUCTIONS,
+        LOCAL_STORE_SECTORS, BANK_CONFLICTS, SHARED_WAVEFRONTS, TENSOR_INSTRUCTIONS, INTEGER_INSTRUCTIONS,
+        FP32_INSTRUCTIONS, FP16_INSTRUCTIONS,
     }
 )  # fmt: skip

@@ -55,6 +55,7 @@ class Profiler:
         scratch: where temporary folders are made.
         cache: Triton's cache with the candidate's compiled kernels, if there is one.
         confine: whether the runner sandboxes itself before it imports the candidate.
+        arch: the chip's compute capability, 90 for 9.0; it says which metrics are asked for.
         counters, run: for tests.
     """
 
@@ -67,6 +68,7 @@ class Profiler:
         confine: bool = True,
         counters: permission.Counters | None = None,
         run: Run | None = None,
+        arch: int = 90,
     ) -> None:
         self._gpu, self._scratch, self._cache = gpu, scratch, cache
         self._timeout_s, self._confine = timeout_s, confine
@@ -74,7 +76,7 @@ class Profiler:
         if self._counters.why_not is None and self._counters.ncu in _REFUSED:
             self._counters = replace(self._counters, why_not=_REFUSED[self._counters.ncu])
         self._run = run or run_bounded
-        self._metrics = list(metrics.CHOSEN)
+        self._metrics = list(metrics.chosen(arch))
 
     @property
     def why_not(self) -> str | None:

@@ -1,7 +1,7 @@
 """A diagnosis in one sentence that a person would say. Pure."""
 
 from kbtui.domain.profile import Bottleneck, Finding
-from kbtui.evaluation.profiling.rules import Case
+from kbtui.evaluation.profiling.case import Case
 
 
 def sentence(case: Case, worst: Finding) -> str:
@@ -28,42 +28,50 @@ def _what(case: Case, worst: Finding) -> str:
             return f"Memory bound: {bandwidth}"
         case Bottleneck.EXTRA_PASSES:
             return f"Extra passes over memory: {_passes(case):.1f}x the bytes the problem needs are moved"
+        case Bottleneck.CACHE:
+            again = f"{case.asked_passes:.0f} times what it needs" if case.asked_passes >= 2 else "its operands again"
+            return f"Cache thrash: the caches carry {again}, {case.passes:.1f}x of it from device memory"
+        case Bottleneck.NARROW:
+            return f"Narrow access: a thread loads {work.load_bytes or 0:.0f} of 16 bytes at a time, too few in flight"
         case Bottleneck.UNCOALESCED:
             return f"Uncoalesced access: only {100 * (work.sector_efficiency or 0):.0f} % of the bytes moved are used"
         case Bottleneck.SPILLS:
+            if not work.spill_bytes:
+                return f"Registers spill: {100 * (work.spill_share or 0):.0f} % of the memory traffic is theirs"
             return f"Registers spill: {work.spill_bytes:.0f} bytes a thread go through memory and back"
         case Bottleneck.TOO_FEW_PROGRAMS:
-            return _too_few(case)
+            return f"Too few programs: {int(work.programs or 0)} for {device.n_sms} SMs"
+        case Bottleneck.TAIL:
+            filled = f"{int(work.programs or 0)} programs fill {device.n_sms} SMs {work.waves or 0:.2f} times"
+            return f"A thin last wave: {filled}"
         case Bottleneck.OCCUPANCY_REGISTERS | Bottleneck.OCCUPANCY_SHARED | Bottleneck.OCCUPANCY_BLOCKS:
             held = 100 * (work.occupancy or 0)
             return f"Low occupancy: {held:.0f} % of the warps an SM can hold, limited by {work.limiter}"
         case Bottleneck.LATENCY:
             return f"Latency bound: too little in flight, memory only at {100 * case.dram_use:.0f} % of its bandwidth"
         case Bottleneck.BARRIER:
-            return f"Warps wait for each other: {100 * work.stall('barrier'):.0f} % of the stalls are at barriers"
+            return f"Warps wait for each other: {worst.evidence[0].value:.0f} {worst.evidence[0].unit} at barriers"
         case Bottleneck.BANK_CONFLICTS:
             return f"Shared-memory bank conflicts: {100 * (work.conflict_share or 0):.0f} % of its cycles are lost"
         case Bottleneck.NO_TENSOR_CORES:
             return "Tensor cores are not used: the matrix product runs on the CUDA cores"
+        case Bottleneck.SPECIAL:
+            return f"Special functions: their units are busy {100 * (work.special_share or 0):.0f} % of the time"
+        case Bottleneck.INTEGER:
+            return (
+                f"Integer arithmetic, for addresses and indices, takes {100 * (work.integer_share or 0):.0f} % of issue"
+            )
         case Bottleneck.COMPUTE:
             return f"Compute bound: the arithmetic units are busy {worst.evidence[0].value:.0f} % of the time"
         case Bottleneck.LAUNCH:
-            share = 100 * min(1.0, work.launch_us / case.time_us)
-            return f"Launch bound: {share:.0f} % of the time goes into launching {_launches(work.n_launches)}"
+            launched = _launches(work.n_launches)
+            return f"Launch bound: {100 * case.launching:.0f} % of the time goes into launching {launched}"
         case _:
             return "No single bottleneck stands out"
 
 
-def _too_few(case: Case) -> str:
-    programs, sms = int(case.work.programs or 0), case.device.n_sms
-    if programs < sms:
-        return f"Too few programs: {programs} for {sms} SMs"
-    return f"A thin last wave: {programs} programs fill {sms} SMs {case.work.waves or 0:.2f} times"
-
-
 def _passes(case: Case) -> float:
-    asked = (case.work.asked_bytes or 0.0) / case.bytes_needed if case.bytes_needed else 0.0
-    return case.passes if case.passes >= 1.2 else asked
+    return case.passes if case.passes >= 1.2 else case.asked_passes
 
 
 def _launches(count: float) -> str:

@@ -1,48 +1,57 @@
 """What one call does and how busy it keeps the chip, as far as it is known: from counters, arithmetic or the model.
 
-Pure. The diagnosis reads nothing else, so that one set of rules serves all three sources; None is not known.
+Pure. The diagnosis reads nothing else, so that one set of rules serves all sources; None is not known.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.profile import KernelResources, Profile
 from kbtui.evaluation.modelled.time import ModelledTime
-from kbtui.evaluation.profiling import metrics
+from kbtui.evaluation.profiling import issue, metrics
 
-_SECTOR_BYTES = 32
+SECTOR_BYTES = 32
+_LANES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One call on one shape.
+    """One call on one shape. Shares are parts of the time, 0 to 1.
 
     Attributes:
         source: ``counters``, ``compiled`` or ``model``.
         n_launches: kernel launches and PyTorch operations.
         launch_us: what launching them costs on this device.
+        kernels_us: time inside kernels, where it was counted.
         programs, waves: of the launch that takes longest; waves are programs over those that fit at once.
-        dram_bytes: bytes through device memory.
+        active_share: part of the kernel's cycles in which an SM had work, mean over SMs.
+        dram_bytes: bytes through device memory, whatever for.
         asked_bytes: bytes the threads asked for; moved_bytes: in sectors, before any cache.
+        load_bytes: bytes a thread moves in one global load.
         occupancy, achieved_occupancy: resident warps over the maximum, 0 to 1.
         limiter: what caps the occupancy.
         spill_bytes: bytes a thread spills; spill_share: part of the memory traffic that is spilled registers.
         tensor_cores: whether tensor-core instructions run.
-        compute_share, dram_share: part of the time that arithmetic, or device memory, must take at the least.
+        compute_share: the busiest arithmetic unit; cache_share: the busier of L1 and L2; dram_share: device memory.
+        special_share, integer_share: the special-function units; all arithmetic times its integer part.
         conflict_share: part of the shared-memory cycles lost to bank conflicts.
+        barriers: barriers in the kernel's text, None where it is not known.
         stalls: (reason, per cent of the cycles between two instructions).
     """
 
     source: str
     n_launches: float
     launch_us: float
+    kernels_us: float | None = None
     programs: float | None = None
     waves: float | None = None
+    active_share: float | None = None
     dram_bytes: float | None = None
     asked_bytes: float | None = None
     moved_bytes: float | None = None
+    load_bytes: float | None = None
     occupancy: float | None = None
     achieved_occupancy: float | None = None
     limiter: str | None = None
@@ -50,9 +59,14 @@ class Work:
     spill_share: float | None = None
     tensor_cores: bool | None = None
     compute_share: float | None = None
+    cache_share: float | None = None
     dram_share: float | None = None
     latency_share: float | None = None
+    barrier_share: float | None = None
+    special_share: float | None = None
+    integer_share: float | None = None
     conflict_share: float | None = None
+    barriers: int | None = None
     stalls: tuple[tuple[str, float], ...] = ()
 
     def stall(self, reason: str) -> float:
@@ -70,7 +84,7 @@ class Work:
 def work_compiled(
     resources: Sequence[KernelResources], device: DeviceSpec, n_launches: float | None, source: str = "compiled"
 ) -> Work:
-    """Without counters: grids, occupancy, spills and tensor-core use as compiled."""
+    """Without counters: grids, occupancy, spills, load width and tensor-core use as compiled."""
     launches = float(n_launches if n_launches is not None else max(1, len(resources)))
     launch_us = device.launch_us * launches
     if not resources:
@@ -86,37 +100,50 @@ def work_compiled(
         waves=programs / at_once,
         occupancy=heaviest.occupancy,
         limiter=heaviest.limiter,
+        load_bytes=float(heaviest.load_bytes_max) or None,
         spill_bytes=float(max(r.spill_bytes for r in resources)),
         tensor_cores=any(r.mma for r in resources),
+        barriers=heaviest.count("barrier") if heaviest.mix else None,
     )
 
 
-def work_modelled(modelled: ModelledTime, resources: Sequence[KernelResources], device: DeviceSpec) -> Work:
-    """From the time model, which knows bytes too."""
-    base = work_compiled(resources, device, modelled.n_launches, "model")
+def work_traced(
+    modelled: ModelledTime,
+    resources: Sequence[KernelResources],
+    device: DeviceSpec,
+    time_us: float,
+    n_launches: float | None,
+    source: str,
+) -> Work:
+    """Compiled resources, and the bytes that a trace of its memory accesses says it moves, over the time it takes.
+
+    ``time_us`` is measured on a GPU without counters, and the model's own on a modelled device.
+    """
+    base = work_compiled(resources, device, n_launches or modelled.n_launches, source)
     launches = modelled.launches
     if not launches:
         return base
     longest = max(launches, key=lambda t: t.time_us * t.count)
     moved = sum(t.moved_bytes * t.count for t in launches)
     spilled = sum(t.spill_bytes * t.count for t in launches)
-    return Work(
-        "model",
-        modelled.n_launches,
-        modelled.launch_us,
+    busy = issue.shares(modelled, resources, device, time_us)
+    return replace(
+        base,
+        n_launches=base.n_launches if n_launches else modelled.n_launches,
+        launch_us=modelled.launch_us if source == "model" else base.launch_us,
         programs=float(longest.programs),
         waves=longest.waves,
         dram_bytes=sum(t.dram_bytes * t.count for t in launches),
         asked_bytes=sum(t.asked_bytes * t.count for t in launches),
         moved_bytes=moved,
-        occupancy=base.occupancy,
-        limiter=base.limiter,
-        spill_bytes=base.spill_bytes,
         spill_share=spilled / (spilled + moved) if spilled else 0.0,
-        tensor_cores=base.tensor_cores,
-        compute_share=_share(sum(t.compute_us * t.count for t in launches), modelled.time_us),
-        dram_share=_share(sum(t.dram_us * t.count for t in launches), modelled.time_us),
-        latency_share=_share(sum(t.latency_us * t.count for t in launches), modelled.time_us),
+        compute_share=max(_share(sum(t.compute_us * t.count for t in launches), time_us), busy.special, busy.integer),
+        cache_share=_share(sum(t.cache_us * t.count for t in launches), time_us),
+        dram_share=_share(sum(t.dram_us * t.count for t in launches), time_us),
+        latency_share=_share(sum(t.latency_us * t.count for t in launches), time_us) if source == "model" else None,
+        barrier_share=busy.barrier,
+        special_share=busy.special,
+        integer_share=busy.integer,
     )
 
 
@@ -130,27 +157,55 @@ def work_measured(
     moved = _sum(m(metrics.GLOBAL_LOAD_SECTORS), m(metrics.GLOBAL_STORE_SECTORS))
     efficiency = _efficiency(profile)
     conflicts, wavefronts = m(metrics.BANK_CONFLICTS), m(metrics.SHARED_WAVEFRONTS)
-    tensor = m(metrics.TENSOR_INSTRUCTIONS)
-    return Work(
-        "counters",
-        base.n_launches,
-        base.launch_us,
+    duration_ns = m(metrics.DURATION)
+    return replace(
+        base,
+        kernels_us=duration_ns / 1e3 if duration_ns else None,
         programs=_or(m(metrics.GRID), base.programs),
         waves=_or(m(metrics.WAVES), base.waves),
+        active_share=_ratio(m(metrics.SM_CYCLES_ACTIVE), m(metrics.SM_CYCLES_ELAPSED)),
         dram_bytes=_sum(m(metrics.DRAM_READ), m(metrics.DRAM_WRITE)),
-        asked_bytes=moved * _SECTOR_BYTES * efficiency if moved and efficiency else None,
-        moved_bytes=moved * _SECTOR_BYTES if moved else None,
+        asked_bytes=moved * SECTOR_BYTES * efficiency if moved and efficiency else None,
+        moved_bytes=moved * SECTOR_BYTES if moved else None,
+        load_bytes=_load_bytes(profile, base),
         occupancy=_or(_fraction(m(metrics.THEORETICAL_OCCUPANCY)), base.occupancy),
         achieved_occupancy=_fraction(m(metrics.ACHIEVED_OCCUPANCY)),
         limiter=_limiter(profile) or base.limiter,
-        spill_bytes=base.spill_bytes,
         spill_share=spilled / (spilled + moved) if moved else None,
-        tensor_cores=base.tensor_cores if tensor is None else tensor > 0 or bool(base.tensor_cores),
+        tensor_cores=_tensor_cores(profile, base),
         compute_share=_fraction(m(metrics.SM_PCT)),
+        cache_share=_fraction(_most(m(metrics.L1_PCT), m(metrics.L2_PCT))),
         dram_share=_fraction(m(metrics.DRAM_PCT)),
+        special_share=_fraction(m(metrics.XU_PCT)),
+        integer_share=_integer_share(profile),
         conflict_share=conflicts / wavefronts if conflicts is not None and wavefronts else None,
         stalls=profile.stalls,
     )
+
+
+def _tensor_cores(profile: Profile, base: Work) -> bool | None:
+    """By cycles: on Hopper some instructions that are no products are counted in the pipe, a few per mille."""
+    busy = profile.metric(metrics.TENSOR_PCT)
+    return base.tensor_cores if busy is None else busy >= 1.0 or bool(base.tensor_cores)
+
+
+def _integer_share(profile: Profile) -> float | None:
+    """Use of the busiest arithmetic pipe or of the issue slots, times the integer part of the arithmetic."""
+    integer = profile.metric(metrics.INTEGER_INSTRUCTIONS)
+    floating = _sum(profile.metric(metrics.FP32_INSTRUCTIONS), profile.metric(metrics.FP16_INSTRUCTIONS))
+    busy = _most(profile.metric(metrics.ALU_PCT), profile.metric(metrics.FMA_PCT), profile.metric(metrics.ISSUE_ACTIVE))
+    if integer is None or floating is None or busy is None or integer + floating <= 0:
+        return None
+    return min(1.0, busy / 100.0) * integer / (integer + floating)
+
+
+def _load_bytes(profile: Profile, base: Work) -> float | None:
+    """Bytes of one load by one thread, if all lanes take part: a warp's request moves 32 times that."""
+    sectors = profile.metric(metrics.SECTORS_PER_LOAD)
+    if sectors is None:
+        return base.load_bytes
+    efficiency = _fraction(profile.metric(metrics.LOAD_EFFICIENCY))
+    return sectors * SECTOR_BYTES * (1.0 if efficiency is None else efficiency) / _LANES
 
 
 def _efficiency(profile: Profile) -> float | None:
@@ -179,6 +234,14 @@ def _limiter(profile: Profile) -> str | None:
 def _sum(*values: float | None) -> float | None:
     known = [v for v in values if v is not None]
     return sum(known) if known else None
+
+
+def _most(*values: float | None) -> float | None:
+    return max((v for v in values if v is not None), default=None)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return min(1.0, part / whole) if part is not None and whole else None
 
 
 def _fraction(pct: float | None) -> float | None:
