@@ -29,7 +29,11 @@ class Hint:
         advice: what to do, one or two sentences.
         families: families it applies to; empty is all.
         answers: bottlenecks it answers (Bottleneck values).
-        operators: playbook entries and rewrites that carry it out.
+        operators: playbook entries and rewrites that carry it out, the likeliest to help first; may be empty.
+        why: what it does for the kernel, in terms of the hardware.
+        cost: what it costs or when it backfires.
+        source: the paper, manual or measurement it comes from.
+        since_arch: the first compute capability it applies to, 90 for 9.0; 0 is any.
     """
 
     id: str
@@ -38,6 +42,10 @@ class Hint:
     families: tuple[str, ...]
     answers: tuple[str, ...]
     operators: tuple[str, ...]
+    why: str = ""
+    cost: str = ""
+    source: str = ""
+    since_arch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
