@@ -18,12 +18,13 @@ from textual.screen import Screen
 from kbtui.errors import UsageError
 from kbtui.tui.copying import copy
 from kbtui.tui.editor import edit
-from kbtui.tui.feed import Asked, Failure, Feed, Listing, News, Stored, Text
+from kbtui.tui.feed import Asked, Declared, Failure, Feed, Folded, Listing, News, Stored, Text
 from kbtui.tui.glyphs import ASCII, UNICODE, Glyphs
 from kbtui.tui.keys import KEYS, bindings
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.reading import Beat
+from kbtui.tui.screens.compare_runs import CompareRuns
 from kbtui.tui.screens.dashboard import Dashboard
 from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.runs import Runs
@@ -32,7 +33,7 @@ from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
 from kbtui.tui.widgets.line_list import LineList
 
-S = TypeVar("S", Dashboard, Detail, Runs)
+S = TypeVar("S", Dashboard, Detail, Runs, CompareRuns)
 
 #: A sentence the viewer says stays this long, in seconds.
 _SAID_FOR_S = 6.0
@@ -141,7 +142,10 @@ class Viewer(App[ViewerExit]):
         """Take in what was read; only this thread changes the moment."""
         match message.news:
             case Delta() as delta if self.moment is not None and delta.run == self.moment.run:
+                known = self.moment.known
                 self.moment.apply(delta)
+                if self.moment.state.started is not None and not known:
+                    self.feed.declare(self.moment.run, self.moment.state.started.problem_path)
                 self._redraw()
             case Older() as older if self.moment is not None and older.run == self.moment.run:
                 self.moment.add(older)
@@ -157,6 +161,14 @@ class Viewer(App[ViewerExit]):
                     dashboard.text_arrived(key, text)
                 for detail in self._stack(Detail):
                     detail.text_arrived(key, text)
+                for compared in self._stack(CompareRuns):
+                    compared.text_arrived(key, text)
+            case Folded(moment=moment):
+                for compared in self._stack(CompareRuns):
+                    compared.moment_arrived(moment)
+            case Declared(run=run, problem=problem, hints=hints) if self.moment is not None and run == self.moment.run:
+                self.moment.problem, self.moment.hints = problem, hints
+                self._redraw()
             case Stored(candidate=candidate, refs=refs):
                 for detail in self._stack(Detail):
                     detail.refs_arrived(candidate, refs)
@@ -201,7 +213,7 @@ class Viewer(App[ViewerExit]):
             self._show_said()
 
     def _show_said(self) -> None:
-        screens: list[Dashboard | Runs | Detail] = [*self._stack(Dashboard), *self._stack(Runs), *self._stack(Detail)]
+        screens = (*self._stack(Dashboard), *self._stack(Runs), *self._stack(Detail), *self._stack(CompareRuns))
         for screen in screens:
             screen.show_status()
 

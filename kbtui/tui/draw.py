@@ -1,6 +1,7 @@
 """Bars, sparklines, intervals and curves as styled lines."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.text import Line, Part, Role
@@ -40,20 +41,29 @@ def gauge(value: float, low: float, high: float, width: int, g: Glyphs) -> str:
     return "".join(cells)
 
 
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A line across a curve at ``value``, named on it."""
+
+    value: float
+    name: str
+    role: Role = Role.LEVEL
+
+
 def step_curve(
     points: Sequence[tuple[float, float]],
-    level: float | None,
+    levels: Sequence[Level],
     x_end: float,
     width: int,
     height: int,
     g: Glyphs,
     starred: frozenset[int] = frozenset(),
 ) -> list[Line]:
-    """A rising step curve of (x, best so far) from 0 to ``x_end`` with a y axis, and a level line across it.
+    """A rising step curve of (x, best so far) from 0 to ``x_end`` with a y axis, and level lines across it.
 
     ``height`` rows of curve; values in between are rounded to a row. The points numbered in ``starred`` get a star.
     """
-    values = [y for _, y in points] + ([level] if level is not None else [])
+    values = [y for _, y in points] + [level.value for level in levels]
     bottom, top = min(values), max(values)
     margin = (top - bottom) * 0.08 or top * 0.02 or 1.0
     bottom, top = max(bottom - margin, 0.0), top + margin
@@ -64,21 +74,34 @@ def step_curve(
     label_width = 6
     columns = max(width - label_width - 1, 4)
     grid: list[list[Part]] = [[(" ", Role.PLAIN)] * columns for _ in range(height)]
-    if level is not None:
-        grid[row_of(level)] = [(g.level, Role.LEVEL)] * columns
+    for level in levels:
+        grid[row_of(level.value)] = [(g.level, level.role)] * columns
     _draw_steps(grid, _rows(points, x_end, columns, row_of), g)
     for i in starred:
         grid[row_of(points[i][1])][_column(points[i][0], x_end, columns)] = (g.champion, Role.GOOD)
-    labelled = {height - 1, 0, height // 2} | ({row_of(level)} if level is not None else set())
+    at_row = {row_of(level.value): level for level in levels}
+    for r, level in at_row.items():
+        _name_level(grid[r], level)
+    labelled = {height - 1, 0, height // 2} | set(at_row)
     out: list[Line] = []
     for r in range(height - 1, -1, -1):
         y = bottom + (top - bottom) * r / max(height - 1, 1)
-        on_level = level is not None and r == row_of(level)
-        label = f"{(level if on_level and level is not None else y):.2f}"
+        on_level = r in at_row
+        label = f"{(at_row[r].value if on_level else y):.2f}"
         text = f"{label if r in labelled else '':>{label_width - 1}} "
         axis = g.axis_zero if on_level else g.axis if r in labelled else g.divider
         out.append(((text + axis, Role.DIM), *_merged(grid[r])))
     return out
+
+
+def _name_level(cells: list[Part], level: Level) -> None:
+    """Write the level's name at the right end of its line, or at the left where the curve is in the way there."""
+    name = f" {level.name} "
+    n, drawn = len(cells), len(name)
+    for start in (n - drawn - 1, 1, (n - drawn) // 2):
+        if start >= 0 and all(role is level.role for _, role in cells[start : start + drawn]):
+            cells[start : start + drawn] = [(c, level.role) for c in name]
+            return
 
 
 def _rows(

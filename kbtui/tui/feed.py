@@ -4,10 +4,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
+from hints.load import load_hints
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind
+from kbtui.domain.problem import ProblemSpec
+from kbtui.domain.proposal import Hint
 from kbtui.errors import KbtuiError
-from kbtui.tui.moment import Delta, Older
+from kbtui.problems import load_problem
+from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.reading import Beat, RunReading
 from kbtui.tui.source import EngineStatus, RunRow, RunSource
 
@@ -53,10 +57,26 @@ class Stored:
     refs: tuple[ArtifactRef, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The problem a run searches, as its folder declares it (None where it cannot be read here), and the hints."""
+
+    run: str
+    problem: ProblemSpec | None
+    hints: tuple[Hint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A whole run, read to be compared with another."""
+
+    moment: Moment
+
+
 #: Sources and artifacts kept at hand; the oldest is read again when it is asked for.
 TEXTS_KEPT = 500
 
-News = Delta | Beat | Older | Listing | Failure | Text | Asked | Stored
+News = Delta | Beat | Older | Listing | Failure | Text | Asked | Stored | Declared | Folded
 
 
 class Feed:
@@ -109,6 +129,14 @@ class Feed:
         """Insert a command."""
         self._submit(lambda: self._insert(run, kind, argument, note, parent))
 
+    def declare(self, run: str, problem_path: str) -> None:
+        """Ask for what the problem's folder declares, and for the hints."""
+        self._submit(lambda: self._declare(run, problem_path))
+
+    def fold(self, run: str) -> None:
+        """Ask for what is known of another run, to compare it."""
+        self._submit(lambda: self._fold(run))
+
     def work(self, job: Callable[[], str | None]) -> None:
         """Run something slow of the caller's on the feed's thread; what it returns is told as a Failure."""
 
@@ -158,6 +186,23 @@ class Feed:
             if len(self._texts) > TEXTS_KEPT:
                 self._texts.pop(next(iter(self._texts)))
         self._tell(Text(key, self._texts[key]))
+
+    def _declare(self, run: str, problem_path: str) -> None:
+        try:
+            problem = load_problem(problem_path).spec
+        except (KbtuiError, OSError):  # moved or removed since: the run can be looked at without it
+            problem = None
+        self._tell(Declared(run, problem, load_hints()))
+
+    def _fold(self, run: str) -> None:
+        moment = Moment(run)
+        for news in RunReading(self._source, run).poll():
+            match news:
+                case Delta():
+                    moment.apply(news)
+                case Older():
+                    moment.add(news)
+        self._tell(Folded(moment))
 
     def _insert(self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None) -> None:
         command_id = self._source.insert_command(run, kind, argument, note, parent)

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """``bar`` runs from the smallest part of a cell to the whole; ``spark`` from low to high."""
+    """``bar`` runs from the smallest part of a cell to the whole; ``spark`` from low to high.
+
+    ``dots`` are one sample in a cell, and several. ``kernel``, ``parent`` and ``bound`` are the roofline's points.
+    """
 
     ascii_only: bool
     times: str
@@ -50,6 +53,16 @@ class Glyphs:
     wrap: str
     fold: str
     divider: str
+    branch: str
+    last_branch: str
+    trunk: str
+    differs: str
+    slope: str
+    roof_2: str
+    kernel: str
+    parent: str
+    bound: str
+    dots: str
 
 
 UNICODE = Glyphs(
@@ -59,6 +72,8 @@ UNICODE = Glyphs(
     step_done="■", step_here="▶", step_todo="·", bar="▏▎▍▌▋▊▉█", bar_empty="·", spark="▁▂▃▄▅▆▇█",
     axis="┤", axis_zero="┼", rule="─", curve_flat="─", curve_rise="│", curve_top="╭",
     curve_bottom="╯", level="╌", point="●", span="━", wrap="↪", fold="⋯", divider="│",
+    branch="├╴", last_branch="└╴", trunk="│ ", differs="≠", slope="╱", roof_2="╌", kernel="●", parent="○", bound="◆",
+    dots="·•",
 )  # fmt: skip
 
 ASCII = Glyphs(
@@ -68,4 +83,6 @@ ASCII = Glyphs(
     step_done="#", step_here=">", step_todo=".", bar="#", bar_empty=".", spark="_.-=+*%@",
     axis="|", axis_zero="+", rule="-", curve_flat="-", curve_rise="|", curve_top="+",
     curve_bottom="+", level=".", point="*", span="=", wrap="\\", fold="...", divider="|",
+    branch="|-", last_branch="`-", trunk="| ", differs="#", slope="/", roof_2=".", kernel="K", parent="P", bound="B",
+    dots=".o",
 )  # fmt: skip

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from kbtui.domain.event import CommandAccepted, Decision, Envelope, RungCompleted
 from kbtui.domain.measurement import Clock, LiveSample
 from kbtui.domain.overview import Totals
+from kbtui.domain.problem import ProblemSpec
+from kbtui.domain.proposal import Hint
 from kbtui.domain.rung import MEASURE
 from kbtui.scheduler.state import RungSpend, RunState, Tried
 from kbtui.tui.source import CommandRow, EngineStatus
@@ -68,6 +70,7 @@ class Moment:
         steps: each new best of the measuring rungs, where a single lucky screening does not count.
         from_seq: before this event only candidates that matter are known; 0 where the whole run is.
         totals: counts over the whole run, where only a part of it is known.
+        problem: the problem's declaration, where its folder can be read here; hints: the advice there is.
     """
 
     run: str
@@ -81,6 +84,8 @@ class Moment:
     steps: list["Step"] = field(default_factory=list)
     from_seq: int = 0
     totals: Totals | None = None
+    problem: ProblemSpec | None = None
+    hints: tuple[Hint, ...] = ()
 
     def apply(self, delta: Delta) -> None:
         if not self.journal:

@@ -23,6 +23,11 @@ class Role(StrEnum):
     ALARM = "alarm"
     CURVE = "curve"
     LEVEL = "level"
+    LEVEL_2 = "level_2"
+    SPEED_BEST = "speed_best"
+    SPEED_NEAR = "speed_near"
+    SPEED_FAIR = "speed_fair"
+    SPEED_SLOW = "speed_slow"
 
 
 Part = tuple[str, Role]

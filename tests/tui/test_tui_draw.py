@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbtui.tui import fmt
-from kbtui.tui.draw import bar, gauge, sparkline, step_curve
+from kbtui.tui.draw import Level, bar, gauge, sparkline, step_curve
 from kbtui.tui.glyphs import ASCII, UNICODE
 from kbtui.tui.text import Role, Told, clip, fit_end, line, plain, spread, told_line, width_of, wrap
 
@@ -42,7 +42,7 @@ def test_a_gauge_puts_faster_right_of_its_middle(ratio: float, half: float, widt
     st.integers(3, 20),
 )
 def test_a_curve_keeps_its_size(points: list[tuple[float, float]], width: int, height: int) -> None:
-    rows = step_curve(sorted(points), 1.0, 100.0, width, height, UNICODE)
+    rows = step_curve(sorted(points), (Level(1.0, "eager"),), 100.0, width, height, UNICODE)
     assert len(rows) == height
     assert all(width_of(row) <= width for row in rows)
     assert sum(plain(row).count(UNICODE.point) for row in rows) == 1

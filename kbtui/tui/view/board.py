@@ -1,11 +1,11 @@
 """The rung queue: a column a rung with its counts and share of the spend, and the candidates as cards."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kbtui.domain.event import Decision
 from kbtui.scheduler.state import RunState, Tried
+from kbtui.tui import fmt
 from kbtui.tui.draw import bar
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
@@ -19,7 +19,7 @@ _ORDER = {Standing.RUNNING: 0, Standing.WAITING: 1}
 
 @dataclass(frozen=True, slots=True)
 class RungColumn:
-    """One rung: who is there, what it decided, and its part of what was spent (``share`` 0 to 1)."""
+    """One rung: who is there, what it decided, its part of what was spent and the most it may take (0 to 1)."""
 
     index: int
     name: str
@@ -29,16 +29,20 @@ class RungColumn:
     promoted: int
     pruned: int
     rejected: int
+    unverified: int
     champions: int
     share: float
+    allowed: float
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One candidate on the board. ``steps`` is how far up the ladder it came, one sign a rung."""
+    """One candidate on the board. ``steps`` is how far up the ladder it came, one sign a rung; ``score`` S(p, r)."""
 
     id: str
     summary: str
+    operator: str
+    score: str
     standing: Standing
     rung: int
     number: Part
@@ -63,12 +67,18 @@ def board_view(moment: Moment, g: Glyphs, query: str = "", marked: str | None = 
     shown = chosen[: n_active + _FINISHED_SHOWN]
     asked = {c.argument: c.kind.value for c in moment.pending}
     cards = tuple(card_of(moment, t, g, marked, asked.get(t.candidate.id, "")) for t in shown)
-    return BoardView(rung_columns(moment), cards, len(state.tried) - len(shown))
+    return BoardView(rung_columns(moment), cards, moment.n_candidates - len(shown))
 
 
 def _rank(moment: Moment, tried: Tried) -> tuple[int, int, int]:
-    """Running first, then waiting from the top rung down (pinned ones first), then the latest finished."""
-    group = _ORDER.get(standing_of(moment, tried), 2)
+    """Running first, then waiting from the top rung down (pinned ones first), then the latest finished.
+
+    When the run has ended its champion comes first: that is what a person came back for.
+    """
+    standing = standing_of(moment, tried)
+    if standing is Standing.CHAMPION and moment.state.ended is not None:
+        return -1, 0, 0
+    group = _ORDER.get(standing, 2)
     touched = moment.touched.get(tried.candidate.id, tried.admitted_seq)
     if group == 2:
         return group, 0, -touched
@@ -96,7 +106,10 @@ def card_of(moment: Moment, tried: Tried, g: Glyphs, marked: str | None, asked: 
     if standing is Standing.WAITING and not number[0]:
         number = ("waits", Role.DIM)
     steps = _steps(moment.state, tried, standing, rung, g)
-    return Card(tried.candidate.id, tried.candidate.summary, standing, rung, number, steps, flags, asked)
+    c = tried.candidate
+    score = fmt.ratio(tried.score, g) if tried.score is not None else ""
+    operator = c.origin.operator.replace("_", " ")
+    return Card(c.id, c.summary, operator, score, standing, rung, number, steps, flags, asked)
 
 
 def _steps(state: RunState, tried: Tried, standing: Standing, rung: int, g: Glyphs) -> str:
@@ -113,8 +126,7 @@ def _steps(state: RunState, tried: Tried, standing: Standing, rung: int, g: Glyp
 def rung_columns(moment: Moment) -> tuple[RungColumn, ...]:
     """Counts per rung; ``seen`` counts completed evaluations."""
     state, running = moment.state, moment.running
-    waiting = Counter(t.waiting_at for t in state.tried.values() if t.waiting_at is not None)
-    decided = Counter((r.rung, r.decision) for t in state.tried.values() for r in t.results.values())
+    waiting, decided = moment.waiting, moment.decided
     total = sum(s.wall_s for s in state.spend.values())
     out = []
     for rung in state.started.ladder if state.started else ():
@@ -125,14 +137,16 @@ def rung_columns(moment: Moment) -> tuple[RungColumn, ...]:
             RungColumn(
                 index=i,
                 name=rung.name,
-                waiting=max(waiting[i] - here, 0),
+                waiting=max(waiting.get(i, 0) - here, 0),
                 running=here,
                 seen=sum(n for (r, _), n in decided.items() if r == i),
-                promoted=decided[i, Decision.PROMOTE],
-                pruned=decided[i, Decision.PRUNE],
-                rejected=decided[i, Decision.REJECT] + decided[i, Decision.SET_ASIDE],
-                champions=decided[i, Decision.CROWN],
+                promoted=decided.get((i, Decision.PROMOTE), 0),
+                pruned=decided.get((i, Decision.PRUNE), 0),
+                rejected=decided.get((i, Decision.REJECT), 0),
+                unverified=decided.get((i, Decision.SET_ASIDE), 0),
+                champions=decided.get((i, Decision.CROWN), 0),
                 share=spend.wall_s / total if spend and total > 0 else 0.0,
+                allowed=rung.share,
             )
         )
     return tuple(out)
@@ -142,22 +156,47 @@ def column_lines(rungs: Sequence[RungColumn], width: int, height: int, g: Glyphs
     """The columns side by side; where it is too narrow, a row a rung; where it is low, less."""
     if width < 11 * len(rungs):
         return _rung_rows(rungs, width, g)
-    cell = width // max(len(rungs), 1)
+    cell = cell_width(width, len(rungs))
     rows = [
         [(f"{r.index} {r.name}", _name_role(r)) for r in rungs],
         [(_share(r, cell, g), Role.ACCENT if r.running else Role.DIM) for r in rungs],
         [(_flow(r, cell, g), Role.STRONG if r.running else Role.PLAIN) for r in rungs],
-        [(f"{r.seen} seen" if r.seen else "", Role.PLAIN) for r in rungs],
+        [(_seen(r, cell), Role.PLAIN) for r in rungs],
         [(_ended(r), Role.GOOD if r.champions else Role.DIM) for r in rungs],
-        [(f"{r.rejected} rejected" if r.rejected else "", Role.DIM) for r in rungs],
+        [_failed(r, cell, g) for r in rungs],
     ]
     shown = rows if height >= 16 else rows[:3]
-    return [tuple((fit(text, cell, g.ellipsis), role) for text, role in row) for row in shown]
+    return [((" ", Role.PLAIN), *((fit(text, cell, g.ellipsis), role) for text, role in row)) for row in shown]
+
+
+def cell_width(width: int, n_rungs: int) -> int:
+    """Cells of one rung's column in a board of ``width``, which keeps one on the left and one for a scrollbar."""
+    return max(width - 2, 1) // max(n_rungs, 1)
 
 
 def _share(r: RungColumn, cell: int, g: Glyphs) -> str:
-    """The rung's part of the spend as a bar and a number."""
-    return f"{bar(r.share, max(cell - 6, 3), g)} {r.share:.0%}" if r.seen else ""
+    """The rung's part of the spend as a bar and a number, beside the most it may take while others wait."""
+    if not r.seen:
+        return ""
+    limit = f" of {r.allowed:.0%}" if cell >= 17 and r.allowed < 1 else ""
+    return f"{bar(r.share, max(min(cell - 6 - len(limit), 12), 3), g)} {r.share:.0%}{limit}"
+
+
+def _seen(r: RungColumn, cell: int) -> str:
+    if not r.seen:
+        return ""
+    return f"{r.seen} seen, {r.promoted} up" if cell >= 16 and r.promoted else f"{r.seen} seen"
+
+
+def _failed(r: RungColumn, cell: int, g: Glyphs) -> Part:
+    """Rejected is the candidates' failure, unverified ours or the machine's; both have their sign."""
+    if cell >= 24:
+        said = [f"{r.rejected} rejected"] * bool(r.rejected) + [f"{r.unverified} unverified"] * bool(r.unverified)
+    else:
+        said = [f"{g.rejected} {r.rejected}"] * bool(r.rejected) + [f"{g.unverified} {r.unverified}"] * bool(
+            r.unverified
+        )
+    return ", ".join(said) if cell >= 24 else " ".join(said), Role.WARN if r.unverified else Role.DIM
 
 
 def _name_role(r: RungColumn) -> Role:
@@ -181,11 +220,12 @@ def _ended(r: RungColumn) -> str:
 def _rung_rows(rungs: Sequence[RungColumn], width: int, g: Glyphs) -> list[Line]:
     wide = width >= 58
     head = [("rung", 10, False), ("wait", 4, True), ("run", 3, True), ("seen", 5, True), ("rej", 4, True)]
-    head += [("prun", 4, True)] + ([("up", 4, True)] if wide else []) + [("spend", 6, True)]
+    head += [("unv", 3, True), ("prun", 4, True)] + ([("up", 4, True)] if wide else []) + [("spend", 6, True)]
     out: list[Line] = [((columns(head), Role.DIM),)]
     for r in rungs:
         cells = [(f"{r.index} {r.name}", 10, False), (str(r.waiting), 4, True), (str(r.running), 3, True)]
-        cells += [(str(r.seen), 5, True), (str(r.rejected), 4, True), (str(r.pruned), 4, True)]
+        cells += [(str(r.seen), 5, True), (str(r.rejected), 4, True), (str(r.unverified), 3, True)]
+        cells += [(str(r.pruned), 4, True)]
         cells += [(str(r.promoted + r.champions), 4, True)] if wide else []
         cells += [(f"{r.share:.0%}" if r.seen else "", 6, True)]
         text = columns(cells)
@@ -199,7 +239,7 @@ def card_line(card: Card, width: int, g: Glyphs) -> Line:
     """One card: sign, id, summary, its way up the ladder, state, number."""
     role = ROLES[card.standing]
     wide = width >= 70
-    state = fit(card.standing.value, 10 if wide else 8, g.ellipsis) + " " if width >= 62 else ""
+    state = fit(card.standing.value, 10) + " " if width >= 62 else ""
     flags = f"{card.flags} " if card.flags else ""
     asked = f"{g.pending}{card.asked} " if card.asked else ""
     left = line((f"{glyph_of(card.standing, g)} ", role), (card.id, _id_role(card)), " ", (flags, Role.WARN))
@@ -232,7 +272,7 @@ def _why(moment: Moment, candidate: str | None, width: int, g: Glyphs, rows: int
     name = ladder[last.rung].name if last.rung < len(ladder) else str(last.rung)
     cost = f"; cost {last.outcome.wall_s:.1f} s" + (f", GPU {last.outcome.gpu_s:.1f} s" if last.outcome.gpu_s else "")
     word = {"promote": "promoted from", "prune": "pruned at", "reject": "rejected at", "crown": "crowned at"}
-    done = word.get(last.decision.value, "set aside at")
+    done = word.get(last.decision.value, "unverified at")
     return wrap(f"{tried.candidate.id} {done} {last.rung} {name}: {last.reason}{cost}", width, Role.PLAIN, most=rows)
 
 

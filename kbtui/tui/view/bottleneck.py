@@ -147,7 +147,7 @@ def bottleneck_title(view: BottleneckView | None) -> str:
     return f"Bottleneck of {view.candidate}{', ' + view.why_here if view.why_here else ''}"
 
 
-def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs) -> list[Line]:
+def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs, height: int = 40) -> list[Line]:
     if view is None:
         return wrap(
             "What bounds the kernel under the cursor appears here once one has been compiled and measured: "

@@ -8,8 +8,9 @@ from kbtui.scheduler.state import Tried
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
-from kbtui.tui.text import Line, Role, columns, fit
+from kbtui.tui.text import Line, Role, columns, fit, wrap
 from kbtui.tui.view.board import matches
+from kbtui.tui.view.lineage import bests
 from kbtui.tui.view.standing import ROLES, Standing, glyph_of, number_of, rung_of, standing_of
 
 
@@ -22,9 +23,11 @@ class Order(StrEnum):
 _FAILED = (Standing.REJECTED, Standing.UNVERIFIED)
 
 
-def history_keys(moment: Moment, query: str, order: Order) -> tuple[str, ...]:
+def history_keys(moment: Moment, query: str, order: Order, only_bests: bool = False) -> tuple[str, ...]:
     """Ids of the matching candidates; those that failed come last unless the order is by age."""
-    chosen = [t for t in moment.state.tried.values() if matches(moment, t, query)]
+    tried = moment.state.tried
+    among = [tried[name] for name in bests(moment) if name in tried] if only_bests else tried.values()
+    chosen = [t for t in among if matches(moment, t, query)]
     chosen.sort(key=lambda t: _rank(moment, t, order))
     return tuple(t.candidate.id for t in chosen)
 
@@ -83,4 +86,17 @@ def history_line(moment: Moment, candidate: str, width: int, g: Glyphs) -> Line:
         (f"{standing.value:<10} ", role),
         (f"{score:>7} ", Role.STRONG if standing in (Standing.CHAMPION, Standing.INCUMBENT) else text_role),
         (fit(number[0], 18, g.ellipsis), number[1]),
+    )
+
+
+def empty_history(width: int, query: str, only_bests: bool) -> list[Line]:
+    if query:
+        return wrap(f"No candidate matches “{query}”. Esc shows all again.", width, Role.DIM)
+    if only_bests:
+        return wrap("Nothing has been the best of its rung yet. i shows every candidate.", width, Role.DIM)
+    return wrap(
+        "Every candidate of the run appears here as a row: where it came from, its state and its speed over the first "
+        "kernel. The first comes when the engine has read the problem's kernel; e submits one of yours.",
+        width,
+        Role.DIM,
     )

@@ -8,11 +8,11 @@ from statistics import median
 from kbtui.domain.measurement import Clock, LiveSample
 from kbtui.scheduler.reasons import evidence_words
 from kbtui.tui import fmt
-from kbtui.tui.draw import gauge, sparkline, step_curve, time_axis
+from kbtui.tui.draw import Level, gauge, sparkline, step_curve, time_axis
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
 from kbtui.tui.text import Line, Role, line, spread, wrap
-from kbtui.tui.view.standing import eager_level, versus
+from kbtui.tui.view.standing import compile_over_eager, eager_level, versus
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Best so far over wall and GPU seconds, on the scale ``over``, whose own level is 1.
+    """Best so far over wall and GPU seconds, on the scale ``over``, whose own level is 1; PyTorch's are ``levels``.
 
     ``crowned`` are the points that were confirmed in fresh processes, by their place in ``wall``.
     """
@@ -59,7 +59,7 @@ class Curve:
     wall_end_s: float
     gpu_end_s: float
     over: str
-    level: float
+    levels: tuple[Level, ...]
     crowned: frozenset[int]
 
 
@@ -156,7 +156,16 @@ def curve_of(moment: Moment) -> Curve | None:
         gpu.append((step.gpu_s, best * scale))
     crowned = frozenset(i for i, step in enumerate(moment.steps) if step.crowned)
     over = "PyTorch eager" if eager else "the first kernel"
-    return Curve(tuple(wall), tuple(gpu), moment.wall_s, moment.gpu_s, over, 1.0, crowned)
+    return Curve(tuple(wall), tuple(gpu), moment.wall_s, moment.gpu_s, over, _levels(moment, eager), crowned)
+
+
+def _levels(moment: Moment, eager: float | None) -> tuple[Level, ...]:
+    """Eager PyTorch at 1 and ``torch.compile`` beside it; the first kernel alone where PyTorch was not timed."""
+    if not eager:
+        return (Level(1.0, "first kernel", Role.LEVEL),)
+    compiled = compile_over_eager(moment.state)
+    lines = (Level(1.0, "eager", Role.LEVEL),)
+    return (*lines, Level(compiled, "compile", Role.LEVEL_2)) if compiled is not None else lines
 
 
 def _unstable(moment: Moment) -> str | None:
@@ -263,7 +272,7 @@ def _len(parts: Line) -> int:
 def _one_curve(curve: Curve, width: int, height: int, g: Glyphs, by_gpu: bool) -> list[Line]:
     points, end = (curve.gpu, curve.gpu_end_s) if by_gpu else (curve.wall, curve.wall_end_s)
     unit = "GPU time" if by_gpu else "wall time"
-    return [*step_curve(points, curve.level, end, width, height, g, curve.crowned), time_axis(end, width, unit, g)]
+    return [*step_curve(points, curve.levels, end, width, height, g, curve.crowned), time_axis(end, width, unit, g)]
 
 
 def _curve_title(curve: Curve, width: int, g: Glyphs, by_gpu: bool | None) -> Line:

@@ -15,7 +15,7 @@ from kbtui.domain.event import (
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
-from kbtui.tui.text import Line, Part, Role
+from kbtui.tui.text import Line, Part, Role, wrap
 from store.subject import subject
 
 _DECIDED = {
@@ -99,3 +99,14 @@ def budget_words(argument: str) -> str:
     if fields.get("candidates") is not None:
         said_limits.append(f"{fields['candidates']} candidates")
     return ", ".join(said_limits) or "without a limit"
+
+
+def empty_log(width: int, query: str) -> list[Line]:
+    if query:
+        return wrap(f"No event says “{query}”. Esc shows all again.", width, Role.DIM)
+    return wrap(
+        "Every event of the run appears here, newest first, as it is written to the ledger. The first comes when the "
+        "engine has opened the problem; R starts an engine where there is none.",
+        width,
+        Role.DIM,
+    )

@@ -20,7 +20,7 @@ def runs_head(width: int) -> Line:
     return ((columns([*_HEAD, *_TAIL])[:width], Role.DIM),)
 
 
-def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs) -> Line:
+def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool = False) -> Line:
     """One run: what it searched, where, how far it came, and whether an engine works on it now."""
     here = engine is not None and engine.alive and engine.run == row.run
     state = f"ended: {row.end_reason}" if row.end_reason else "searching" if here else "no engine"
@@ -32,7 +32,7 @@ def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs) -> Line:
     where = [(fit(short_device(row.device), 16, g.ellipsis), 16, False), (row.problem, 14, False)]
     numbers = [(best, 15, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
     return (
-        (f"{sign}  ", role),
+        (f"{sign}{g.marked if marked else ' '} ", role),
         (f"{fit(row.run, 20, g.ellipsis)} ", Role.STRONG),
         (f"{fit(state, 17, g.ellipsis)} ", role),
         (f"{columns(numbers)} ", Role.PLAIN),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import geometric_mean
 
 from kbtui.domain.event import Decision
 from kbtui.domain.measurement import Comparison
@@ -154,6 +155,15 @@ def eager_level(state: RunState) -> float | None:
             if eager is not None and result.score is not None and eager.ratio > 0:
                 levels.append((result.rung, result.score / eager.ratio))
     return max(levels)[1] if levels else None
+
+
+def compile_over_eager(state: RunState) -> float | None:
+    """How much faster ``torch.compile`` is than eager, over the shapes that both were timed on."""
+    baselines = state.opened.report.baselines if state.opened else ()
+    times = {b.name: {t.shape: t.device_us for t in b.measurement.timings} for b in baselines if b.measurement}
+    eager, compiled = times.get("eager", {}), times.get("compile", {})
+    ratios = [eager[s] / compiled[s] for s in eager if compiled.get(s, 0) > 0 and eager[s] > 0]
+    return geometric_mean(ratios) if ratios else None
 
 
 def hint_word(moment: Moment, tried: Tried, g: Glyphs) -> str:

@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 
+from kbtui.domain.codec import to_plain
 from kbtui.domain.event import Budget, CommandKind
 from kbtui.tui.moment import Moment
 from kbtui.tui.view.standing import Standing, standing_of
@@ -61,16 +63,16 @@ def parse_budget(text: str, now: Budget) -> Budget:
     count = re.fullmatch(r"(\+?)\s*(\d+)\s*c(?:andidates?)?", said)
     if count:
         base = (now.candidates or 0) if count[1] else 0
-        return Budget(now.wall_s, base + int(count[2]), now.gpu_s)
+        return replace(now, candidates=base + int(count[2]))
     span = re.fullmatch(r"(gpu\s+)?(\+?)\s*(\d+(?:\.\d+)?)\s*([smh])", said)
     if span is None:
         raise ValueError("say 30m, +10m, 2h, 90s, gpu 5m, 200 candidates or none")
     seconds = float(span[3]) * {"s": 1, "m": 60, "h": 3600}[span[4]]
     if span[1]:
-        return Budget(now.wall_s, now.candidates, seconds + ((now.gpu_s or 0) if span[2] else 0))
-    return Budget(seconds + ((now.wall_s or 0) if span[2] else 0), now.candidates, now.gpu_s)
+        return replace(now, gpu_s=seconds + ((now.gpu_s or 0) if span[2] else 0))
+    return replace(now, wall_s=seconds + ((now.wall_s or 0) if span[2] else 0))
 
 
 def budget_argument(budget: Budget) -> str:
     """The command's argument: JSON of the limits."""
-    return json.dumps({"wall_s": budget.wall_s, "candidates": budget.candidates, "gpu_s": budget.gpu_s})
+    return json.dumps(to_plain(budget))

@@ -1,6 +1,6 @@
 """Two kernels side by side, or one above the other where it is narrow, with syntax colours and changed words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
@@ -8,9 +8,11 @@ from textual.highlight import HighlightTheme, highlight
 from kbtui.domain.wording import counted
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.text import Role, line, wrap
+from kbtui.tui.view.base import Pair
 from kbtui.tui.view.diff import Cell, Change, Diff, ScreenRow, diff_sources, layout, row_of_change
 from kbtui.tui.widgets.line_list import LineList
 from kbtui.tui.widgets.paint import paint, to_ascii
+from kbtui.tui.widgets.titles import set_titles
 
 _GUTTER = 6
 _SIDE_BY_SIDE_FROM = 64
@@ -30,8 +32,8 @@ class CodeTheme(HighlightTheme):
 class DiffPane(LineList):
     """Opens at the first change; ``go`` moves between changes."""
 
-    def __init__(self, glyphs: Glyphs, id: str, classes: str) -> None:  # noqa: A002
-        super().__init__(cursor=False, glyphs=glyphs, id=id, classes=classes)
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(cursor=False, glyphs=glyphs, id="diff", classes="pane")
         self.diff: Diff | None = None
         self.side_by_side: bool | None = None
         self.whole = False
@@ -40,6 +42,19 @@ class DiffPane(LineList):
         self._missing = ""
         self._code: tuple[list[Content], list[Content]] = ([], [])
         self._rows: Sequence[ScreenRow] = ()
+
+    def show(self, pair: Pair, text: Callable[[str], str | None], narrow: bool) -> None:
+        """Show a pair whose sources ``text`` gives by commit, as soon as it has both."""
+        if pair.missing:
+            self.show_missing(pair.missing)
+            set_titles(self, "4 Diff", "d: with another")
+            return
+        left, right = text(pair.left_commit), text(pair.right_commit)
+        if left is not None and right is not None:
+            self.show_pair(left, right)
+        place = f"  ({self.place})" if narrow and self.place else ""
+        title = f"4 {pair.title.replace('{arrow}', self.glyphs.arrow)}{place}"
+        set_titles(self, title, self.place, self.glyphs.ascii_only)
 
     def show_pair(self, left: str, right: str) -> None:
         """Show the change from one source to another; the same pair again keeps its place."""

@@ -97,21 +97,24 @@ class LineList(ScrollView, can_focus=True):
     def n_rows(self) -> int:
         return len(self._keys)
 
-    def set_rows(self, keys: Sequence[str], draw: Draw) -> None:
-        """Show these rows; the cursor stays on its key, or on the top one while it follows."""
+    def set_rows(self, keys: Sequence[str], draw: Draw, lead: str | None = None) -> None:
+        """Show these rows; the cursor stays on its key, or while it follows on ``lead``, the top row for None."""
         before = self.key
         self._keys, self._draw = keys, draw
         if self._sized_for != len(keys):
             self._sized_for = len(keys)
             self.virtual_size = Size(self.scrollable_content_region.width, len(keys))
-        self._restore(before)
+        self._restore(before, lead)
         self._repaint()
 
-    def _restore(self, before: str | None) -> None:
+    def _restore(self, before: str | None, lead: str | None) -> None:
         if not self.with_cursor:
             return
-        if before is not None and not self.following and before in self._keys:
-            self._place(self._keys.index(before))
+        wanted = lead if self.following else before
+        if wanted is not None and wanted in self._keys:
+            self._place(self._keys.index(wanted))
+            if self.following and self.cursor >= self.size.height > 0:
+                self._show_cursor()
         else:
             self._place(0 if self.following else min(self.cursor, max(len(self._keys) - 1, 0)))
         if self.key != before:

@@ -18,11 +18,16 @@ STYLES: dict[Role, str] = {
     Role.ALARM: "bold reverse $text-error",
     Role.CURVE: "$text-success",
     Role.LEVEL: "$text-warning",
+    Role.LEVEL_2: "$text-primary",
+    Role.SPEED_BEST: "bold $text-success",
+    Role.SPEED_NEAR: "$text-success",
+    Role.SPEED_FAIR: "$text-warning",
+    Role.SPEED_SLOW: "$text-primary",
 }
 
 _TO_ASCII = str.maketrans({
     "×": "x", "–": "-", "—": "-", "−": "-", "µ": "u", "…": "~", "·": "-", "→": ">", "“": '"', "”": '"', "’": "'",
-    "≤": "<", "≥": ">", "±": "+", "↑": "^", "↓": "v",
+    "≤": "<", "≥": ">", "±": "+", "↑": "^", "↓": "v", "≠": "#", "²": "2",
 })  # fmt: skip
 
 

@@ -3,11 +3,14 @@
 from textual.content import Content
 from textual.widgets import Static
 
-NAMES = ("Rungs", "Live", "Bottleneck", "Diff", "History", "Log")
+NAMES = ("Rungs", "Live", "Bottleneck", "Diff", "History", "Lineage", "Compare", "Log")
+#: Where the whole names do not fit.
+SHORT = ("Rungs", "Live", "Bottl", "Diff", "Hist", "Tree", "Comp", "Log")
+_WHOLE_FROM = 80
 
 
 class TabLine(Static):
-    """Keys 1 to 6 and clicks choose; the chosen one is between brackets too, for where there is no colour."""
+    """Keys 1 to 8 and clicks choose; the chosen one is between brackets too, for where there is no colour."""
 
     DEFAULT_CSS = """
     TabLine {
@@ -27,7 +30,8 @@ class TabLine(Static):
             self.refresh()
 
     def render(self) -> Content:
-        return Content("").join(self._tab(n, name) for n, name in enumerate(NAMES, start=1)).pad_left(1)
+        names = NAMES if self.size.width >= _WHOLE_FROM else SHORT
+        return Content("").join(self._tab(n, name) for n, name in enumerate(names, start=1))
 
     def _tab(self, number: int, name: str) -> Content:
         if number == self.chosen:

@@ -3,9 +3,13 @@
 from textual.content import Content
 from textual.widget import Widget
 
+from kbtui.tui.widgets.paint import to_ascii
 
-def set_titles(widget: Widget, title: str, subtitle: str = "") -> None:
+
+def set_titles(widget: Widget, title: str, subtitle: str = "", ascii_only: bool = False) -> None:
     """Both titles of a pane as plain text, never markup: they may hold what a model wrote."""
+    if ascii_only:
+        title, subtitle = to_ascii(title), to_ascii(subtitle)
     told = (title, subtitle)
     if getattr(widget, "_titles_told", None) != told:
         widget._titles_told = told  # type: ignore[attr-defined]

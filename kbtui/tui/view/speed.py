@@ -1,0 +1,81 @@
+"""How near a kernel comes to what the chip can do, and what its warps wait for: shares of a peak as bars."""
+
+from collections.abc import Sequence
+
+from kbtui.domain.profile import Diagnosis, Profile
+from kbtui.evaluation.profiling import metrics
+from kbtui.tui.draw import bar
+from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.text import Line, Role, fit, line
+
+#: Units of the chip as a person calls them, and the counters that say how busy each was, first found first used.
+_UNITS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("compute", (metrics.SM_PCT,)),
+    ("tensor core", (metrics.TENSOR_PCT,)),
+    ("dram", (metrics.DRAM_PCT, "dram__throughput.avg.pct_of_peak_sustained_elapsed")),
+    ("L2", (metrics.L2_PCT,)),
+    ("L1", (metrics.L1_PCT,)),
+)
+#: What a stall reason means, for who has not read ncu's manual.
+STALL_WORDS = {
+    "long_scoreboard": "waits for device memory or L2",
+    "short_scoreboard": "waits for shared memory or special functions",
+    "barrier": "waits for the block's other warps",
+    "wait": "fixed latency of the instruction before",
+    "math_pipe_throttle": "the arithmetic unit is busy",
+    "mio_throttle": "the shared-memory queue is full",
+    "lg_throttle": "the load/store queue is full",
+    "tex_throttle": "the texture queue is full",
+    "drain": "stores must leave before the warp ends",
+    "membar": "waits for a memory fence",
+    "not_selected": "ready, another warp was chosen",
+    "selected": "issued: no stall",
+    "no_instruction": "the next instruction is not there yet",
+    "dispatch_stall": "the dispatcher is busy",
+    "branch_resolving": "waits for a branch",
+    "imc_miss": "misses the constant cache",
+    "gmma": "waits for the tensor core",
+}
+_LABEL = 12
+
+
+def speed_of_light(diagnosis: Diagnosis | None, profile: Profile | None) -> list[tuple[str, float]]:
+    """(unit, per cent of its peak): from counters where there are any, else from what the diagnosis reckons."""
+    if profile is not None and profile.metrics:
+        found = [
+            (unit, next((v for n in names if (v := profile.metric(n)) is not None), None)) for unit, names in _UNITS
+        ]
+        shares = [(unit, value) for unit, value in found if value is not None]
+        return [(unit, value) for unit, value in shares if unit != "tensor core" or value > 0]
+    evidence = [e for f in diagnosis.findings for e in f.evidence] if diagnosis else []
+    names = {"arithmetic": "compute", "compute": "compute", "memory": "memory", "dram": "dram"}
+    shares = [(names[e.name], e.value) for e in evidence if e.name in names and e.unit.startswith("% of peak")]
+    return list(dict(shares).items())
+
+
+def speed_lines(shares: Sequence[tuple[str, float]], width: int, g: Glyphs) -> list[Line]:
+    """The busiest unit stands out: it is the one that could bound the kernel."""
+    top = max((value for _, value in shares), default=0.0)
+    return [_share_line(unit, value, "of peak", width, value == top and value > 0, g) for unit, value in shares]
+
+
+def stall_lines(stalls: Sequence[tuple[str, float]], width: int, most: int, g: Glyphs) -> list[Line]:
+    """The heaviest reasons as bars, with what each means where there is room."""
+    ranked = sorted((s for s in stalls if s[0] != "selected"), key=lambda s: -s[1])[:most]
+    out = []
+    for name, percent in ranked:
+        words = STALL_WORDS.get(name, "")
+        words = words if len(words) + 32 <= width else ""
+        shown = _share_line(name.replace("_", " "), percent, "", width - (len(words) + 2 if words else 0), False, g)
+        out.append((*shown, (f"  {words}", Role.DIM)) if words else shown)
+    return out
+
+
+def _share_line(name: str, percent: float, unit: str, width: int, loud: bool, g: Glyphs) -> Line:
+    label = 18 if not unit else _LABEL
+    room = max(min(width - label - 5 - len(unit) - 1, 24), 6)
+    role = Role.ACCENT if loud else Role.PLAIN
+    drawn = bar(percent / 100, room, g)
+    return line(
+        (fit(name, label - 1, g.ellipsis) + " ", Role.DIM), (drawn, role), (f"{percent:>4.0f} %", role), f" {unit}"
+    )
