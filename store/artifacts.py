@@ -8,6 +8,9 @@ from pathlib import Path
 from kbtui.domain.candidate import ArtifactRef, Attachment
 from kbtui.errors import UsageError
 
+#: Begins the name of a file while it is written.
+PART = ".part-"
+
 
 def store_artifact(folder: Path, attachment: Attachment) -> ArtifactRef:
     """Write the content under its hash, whole or not at all; once only for one content."""
@@ -30,7 +33,7 @@ def read_artifact(folder: Path, sha256: str) -> bytes:
 
 
 def _write_whole(target: Path, content: bytes) -> None:
-    fd, name = tempfile.mkstemp(prefix=".part-", dir=target.parent)
+    fd, name = tempfile.mkstemp(prefix=PART, dir=target.parent)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(content)

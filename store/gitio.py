@@ -6,6 +6,7 @@ for that reason: they hand the caller's environment on to every process, from wh
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -33,6 +34,9 @@ _SETTINGS = {
 }
 
 
+#: Begins the name of an object while it is written: ours, and of the kind that git prunes.
+TEMPORARY = "tmp_obj_kbtui_"
+_TRIES = 5
 _PARALLEL_SYNCS = 4
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
 #: Objects asked of git in one go; their names must fit into a pipe, or both sides would wait for each other.
@@ -197,8 +201,7 @@ def _write_loose(path: Path, kind: bytes, content: bytes) -> None:
     writer = ZippedStoreShaWriter()
     write_object(kind, len(content), BytesIO(content).read, writer.write)
     writer.close()
-    path.parent.mkdir(exist_ok=True)
-    fd, name = tempfile.mkstemp(prefix="tmp_obj_", dir=path.parent)  # git prunes files of this name
+    fd, name = _temporary_beside(path)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(writer.getvalue())
@@ -207,6 +210,15 @@ def _write_loose(path: Path, kind: bytes, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _temporary_beside(path: Path) -> tuple[int, str]:
+    """A new file in the object's folder, which a packing git removes whenever it is empty: then it is made again."""
+    for _ in range(_TRIES):
+        path.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            return tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
 
 
 def _object_id(kind: bytes, content: bytes) -> str:

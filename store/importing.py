@@ -26,6 +26,7 @@ from store.readme_branch import write_readme_branch
 from store.record import next_run_name
 from store.reindex import open_or_rebuild, reconcile
 from store.tables import ARTIFACT
+from store.tidying import sweep
 from store.workspace import Workspace, open_workspace
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -72,14 +73,15 @@ def import_runs(workspace: Workspace, source: Path, only: tuple[str, ...] = ()) 
     Raises UsageError where the source has no such run, EngineError while an engine holds this workspace.
     """
     origin = _origin(source)
-    with EngineLock(workspace.lock).acquire(), _quarantine(workspace, origin.git) as quarantine:
-        names = _chosen(run_names(quarantine.git_dir), only, source)
-        imported, refused = [], []
-        for name in names:
-            try:
-                imported.append(_import(workspace, quarantine, name, origin.artifacts))
-            except EngineError as error:
-                refused.append(str(error))
+    imported, refused = [], []
+    with EngineLock(workspace.lock).acquire():
+        sweep(workspace)
+        with _quarantine(workspace, origin.git) as quarantine:
+            for name in _chosen(run_names(quarantine.git_dir), only, source):
+                try:
+                    imported.append(_import(workspace, quarantine, name, origin.artifacts))
+                except EngineError as error:
+                    refused.append(str(error))
     return ImportReport(tuple(imported), tuple(refused))
 
 

@@ -16,6 +16,7 @@ from store.lock import EngineLock
 from store.mending import mend_branches
 from store.projection import apply_entry, forget_run
 from store.tables import ARTIFACT, RUN
+from store.tidying import sweep
 from store.workspace import Workspace
 
 _BATCH = 2_000
@@ -42,6 +43,7 @@ class ReindexReport:
 def reindex(workspace: Workspace) -> ReindexReport:
     """Rebuild every run's rows. Raises EngineError while an engine holds the workspace."""
     with EngineLock(workspace.lock).acquire():
+        sweep(workspace)
         engine, aside = open_or_rebuild(workspace, rebuild=False)
         try:
             refused = rebuild_all(workspace, engine)

@@ -3,7 +3,7 @@
 import shutil
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from kbtui.domain.proposal import Hint
 from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.engine.engine import Engine, HintChooser, Narrator
 from kbtui.engine.ports import Device, Ledger
+from kbtui.engine.quiet import QuietDevice, packing_between
 from kbtui.engine.replaying import generators_on, meter_on, problem_on, spent_of
 from kbtui.engine.requests import diagnosis_of
 from kbtui.engine.spec import RunSpec
@@ -24,8 +25,9 @@ from kbtui.problems import load_problem
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.state import RunState, Tried, problem_sha
 from store.lock import EngineLock
-from store.packing import pack
+from store.packing import Packer, pack
 from store.record import Checkpoint, create_run, no_checkpoint, open_run
+from store.tidying import bound_cache, sweep
 from store.workspace import Workspace, create_workspace, open_workspace
 
 HINTS_A_QUESTION = 4
@@ -49,19 +51,19 @@ def open_session(spec: RunSpec, narrate: Narrator, checkpoint: Checkpoint = no_c
     root = Path(spec.workspace)
     workspace = open_workspace(root) if spec.run else create_workspace(root, Path(spec.repo) if spec.repo else None)
     with EngineLock(workspace.lock).acquire(spec.run or "") as lock:
+        sweep(workspace)
+        bound_cache(workspace.cache / "compiled")
         begin = _resume if spec.run else _start
         opened = begin(spec, workspace, checkpoint)
-        with opened as (problem, ledger, device):
+        with opened as (problem, ledger, device), closing(Packer(workspace)) as packer:
             lock.name_run(ledger.run)
             started = _started(ledger)
-            generators = generators_on(device, started, spec.ollama_host)
+            generators = generators_on(device, started, spec)
             meter = meter_on(device, spent_of(ledger, started))
             choose, room = hint_chooser(problem, load_hints()), room_on(workspace.root)
-            yield Session(
-                Engine(problem, ledger, device, generators, choose, meter, narrate, room=room),
-                ledger,
-                device,
-            )
+            told = packing_between(narrate, packer)
+            engine = Engine(problem, ledger, QuietDevice(device, packer), generators, choose, meter, told, room=room)
+            yield Session(engine, ledger, device)
         with suppress(KbtuiError):  # nothing is timed any more; a repository left loose is none the worse
             pack(workspace)
 
@@ -131,25 +133,27 @@ def room_on(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> Callable[[], s
     return room
 
 
-def check_model(generators: tuple[str, ...], model: str | None, host: str | None) -> None:
-    """Before a run begins. Raises DeviceError where no Ollama answers, UsageError where it has not got the model."""
+def check_model(generators: tuple[str, ...], model: str | None, spec: RunSpec) -> None:
+    """Before a run begins. Raises DeviceError where no server answers, UsageError where it has not got the model."""
     if "llm" not in generators:
         return
     if not model:
-        raise UsageError("the llm generator needs a model", "name one that Ollama has: --model NAME")
-    from kbtui.generation.llm import list_models  # httpx is slow to import, and most runs ask no model
+        raise UsageError("the llm generator needs a model", "name one that the server has: --model NAME")
+    from kbtui.generation.llm import make_chat  # httpx is slow to import, and most runs ask no model
 
-    pulled = list_models(host)
-    if model not in pulled and f"{model}:latest" not in pulled:
-        has = f"; it has {', '.join(pulled[:8])}" if pulled else ""
-        raise UsageError(f"the model {model!r} is not pulled", f"run `ollama pull {model}`{has}")
+    held = make_chat(spec.ollama_host, spec.llm_url).list_models()
+    if model not in held and f"{model}:latest" not in held:
+        has = f"it has {', '.join(held[:8])}" if held else "it has none"
+        if spec.llm_url:
+            raise UsageError(f"{spec.llm_url} has no model {model!r}", f"name one of its own: {has}")
+        raise UsageError(f"the model {model!r} is not pulled", f"run `ollama pull {model}`; {has}")
 
 
 @contextmanager
 def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iterator[tuple[Problem, Ledger, Device]]:
     problem = with_kernel(load_problem(spec.problem), Path(spec.kernel) if spec.kernel else None)
     if not spec.device.startswith(REPLAY):
-        check_model(spec.generators, spec.model, spec.ollama_host)
+        check_model(spec.generators, spec.model, spec)
     device = open_device(spec.device, workspace.root)
     try:
         problem = problem_on(device, problem)
@@ -185,7 +189,7 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
         spent = spent_of(ledger, started)
         budget = resumed_budget(_fold(ledger), spec, spent)
         if not started.device.key.startswith(REPLAY):
-            check_model(started.generators, started.model, spec.ollama_host)
+            check_model(started.generators, started.model, spec)
         device = open_device(started.device.key, workspace.root)
         try:
             problem = _same_problem(started, device)
@@ -217,10 +221,12 @@ def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
     """
     if spec.budget_given:
         more = spec.budget
+        used_tokens = sum(got.tokens for got in state.yields.values())
         return Budget(
             wall_s=spent.wall_s + more.wall_s if more.wall_s is not None else None,
             candidates=len(state.tried) + more.candidates if more.candidates is not None else None,
             gpu_s=spent.gpu_s + more.gpu_s if more.gpu_s is not None else None,
+            llm_tokens=used_tokens + more.llm_tokens if more.llm_tokens is not None else None,
         )
     if state.ended is not None and state.ended.reason is EndReason.BUDGET:
         raise UsageError(f"run {spec.run} has spent its budget ({state.ended.detail})", "give it more: --budget 10m")
