@@ -34,11 +34,13 @@ class LoadedReference:
             ``device`` may be ``meta``: sizes and dtypes only. ``dtype`` is a name such as ``float16``.
         reference: ``(*inputs) -> output``, or a tuple of outputs.
         context_of: ``(dims) -> ModelContext`` for a candidate that brings a ModelNew.
+        names_of: ``(dims) -> names`` of the inputs, as a person would call them.
     """
 
     make_inputs: MakeInputs
     reference: Callable[..., Any]
     context_of: Callable[[Mapping[str, int]], ModelContext]
+    names_of: Callable[[Mapping[str, int]], tuple[str, ...]]
 
 
 def load_reference(problem: Problem) -> LoadedReference:
@@ -62,14 +64,18 @@ def _load_folder(problem: Problem) -> LoadedReference:
     ) -> tuple[Any, ...]:
         generator = None if device == "meta" else torch.Generator(device).manual_seed(seed)
         extra = {"dtype": dtype or problem.spec.dtype} if takes_dtype else {}
-        return tuple(module.make_inputs(dict(dims), generator, device, distribution, **extra))
+        made = module.make_inputs(dict(dims), generator, device, distribution, **extra)
+        if isinstance(made, torch.Tensor):
+            raise TypeError("make_inputs returned a tensor, not a tuple of inputs; write `return (x,)`")
+        return tuple(made)
 
-    return LoadedReference(make_inputs, module.reference, lambda _: ModelContext())
+    names = _parameter_names(module.reference)
+    return LoadedReference(make_inputs, module.reference, lambda _: ModelContext(), lambda _: names)
 
 
 def _load_kernelbench(problem: Problem) -> LoadedReference:
     models = _Models(problem)
-    return LoadedReference(models.make_inputs, models.reference, models.context_of)
+    return LoadedReference(models.make_inputs, models.reference, models.context_of, models.names_of)
 
 
 class _Models:
@@ -110,6 +116,11 @@ class _Models:
         names = tuple(self._model(module, "meta").state_dict())
         return ModelContext(tuple(module.get_init_inputs()), names, MODEL_SEED)
 
+    def names_of(self, dims: Mapping[str, int]) -> tuple[str, ...]:
+        module = self._module_of(tuple(dims.items()))
+        state = self._model(module, "meta").state_dict()
+        return (*_parameter_names(module.Model.forward)[1:], *state)
+
     def _load(self, dims: tuple[tuple[str, int], ...]) -> types.ModuleType:
         source = with_sizes(self._problem.reference_source, dict(dims))
         return _execute(source, f"kbtui_reference_{abs(hash(dims))}", self._problem.path)
@@ -123,6 +134,11 @@ class _Models:
         # Built on the CPU and moved: the same weights on every device.
         model = module.Model(*module.get_init_inputs())
         return model.to(device)
+
+
+def _parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(name for name, p in inspect.signature(function).parameters.items() if p.kind in kinds)
 
 
 def _shapes(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
