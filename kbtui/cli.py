@@ -38,6 +38,12 @@ Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engin
 BudgetText = Annotated[str | None, typer.Option("--budget", "-b", help="Wall time to spend, as 90s, 10m or 1h30m")]
 Candidates = Annotated[int | None, typer.Option("--candidates", min=1, help="Most candidates to try")]
 GpuBudget = Annotated[str | None, typer.Option("--gpu-budget", help="GPU time to spend, as 90s or 10m")]
+LlmTokens = Annotated[
+    int | None, typer.Option("--llm-tokens", min=1, help="Tokens a language model may read and write")
+]
+LlmUrl = Annotated[
+    str | None, typer.Option("--llm-url", help="A server of OpenAI's form instead of Ollama: http://HOST:PORT/v1")
+]
 
 
 def finish(code: int) -> None:
@@ -75,8 +81,10 @@ def run(
     budget: BudgetText = None,
     candidates: Candidates = None,
     gpu_budget: GpuBudget = None,
+    llm_tokens: LlmTokens = None,
     generator: Annotated[str | None, typer.Option("--generator", help="playbook,rewrites,llm")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="An Ollama model; turns the llm generator on")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="A language model; turns the llm generator on")] = None,
+    llm_url: LlmUrl = None,
     kernel: Annotated[Path | None, typer.Option("--kernel", help="First kernel, instead of the problem's")] = None,
     repo: Annotated[Path | None, typer.Option("--repo", help="Your git repository, to add the run's branch to")] = None,
     seed: Annotated[int | None, typer.Option("--seed")] = None,
@@ -102,6 +110,7 @@ def run(
         model=model,
         seed=seed,
         child_entry=child_entry,
+        llm_url=llm_url,
         refresh_hz=refresh,
     )
     with_kernel(load_problem(problem), kernel)
@@ -113,10 +122,11 @@ def run(
         workspace=str(_workspace(workspace)),
         problem=str(Path(problem).resolve()) if Path(problem).exists() else problem,
         device=settings.device,
-        budget=Budget(wall_s, candidates, _seconds(gpu_budget) if gpu_budget else None),
+        budget=Budget(wall_s, candidates, _seconds(gpu_budget) if gpu_budget else None, llm_tokens),
         generators=generators,
         model=settings.model,
         ollama_host=settings.ollama_host,
+        llm_url=settings.llm_url,
         seed=settings.seed,
         child_entry=ChildEntry(settings.child_entry),
         kernel=str(kernel.resolve()) if kernel else None,
@@ -134,6 +144,8 @@ def resume(
     budget: BudgetText = None,
     candidates: Candidates = None,
     gpu_budget: GpuBudget = None,
+    llm_tokens: LlmTokens = None,
+    llm_url: LlmUrl = None,
     headless: Headless = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
     as_json: AsJson = False,
@@ -146,15 +158,18 @@ def resume(
     from kbtui.domain.event import Budget
     from kbtui.engine.spec import RunSpec
 
-    settings = _settings(workspace=workspace, refresh_hz=refresh)
+    settings = _settings(workspace=workspace, refresh_hz=refresh, llm_url=llm_url)
     where = _workspace(workspace)
     spec = RunSpec(
         workspace=str(where),
         problem="",
         run=pick_run(open_reader(where), name),
-        budget=Budget(_seconds(budget) if budget else None, candidates, _seconds(gpu_budget) if gpu_budget else None),
-        budget_given=any((budget, candidates, gpu_budget)),
+        budget=Budget(
+            _seconds(budget) if budget else None, candidates, _seconds(gpu_budget) if gpu_budget else None, llm_tokens
+        ),
+        budget_given=any((budget, candidates, gpu_budget, llm_tokens)),
         ollama_host=settings.ollama_host,
+        llm_url=settings.llm_url,
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))

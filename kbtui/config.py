@@ -49,10 +49,13 @@ class Settings(BaseSettings):
     """What proposes candidates, in order: playbook, rewrites, llm."""
 
     model: str | None = None
-    """Ollama model for the llm generator, e.g. qwen2.5-coder:7b; naming one turns the generator on."""
+    """Model for the llm generator, e.g. qwen2.5-coder:7b; naming one turns the generator on."""
 
     ollama_host: str | None = None
     """Ollama's address, e.g. http://gpu-box:11434; its own default where nothing is set."""
+
+    llm_url: str | None = None
+    """A server of OpenAI's form to ask instead of Ollama, e.g. http://127.0.0.1:8080/v1 (llama.cpp, vLLM)."""
 
     refresh_hz: float = 4.0
     """Most redraws of the viewer a second; lower it on a slow line."""
@@ -112,6 +115,13 @@ class Settings(BaseSettings):
         if host is not None and not re.fullmatch(r"(https?://)?[^\s/:]+(:\d+)?/?", host):
             raise ValueError("use an address as http://localhost:11434")
         return host
+
+    @field_validator("llm_url")
+    @classmethod
+    def _llm_url(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^\s/:]+(:\d+)?(/\S*)?", url):
+            raise ValueError("use a URL as http://127.0.0.1:8080/v1")
+        return url
 
     @classmethod
     def settings_customise_sources(

@@ -77,8 +77,11 @@ def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     from kbtui.tui.run import run_viewer
 
     def take_up(name: str) -> str:
-        host = load_settings().ollama_host
-        spec = RunSpec(str(workspace), "", run=name, budget=Budget(), budget_given=False, ollama_host=host)
+        set_up = load_settings()
+        spec = RunSpec(
+            str(workspace), "", run=name, budget=Budget(), budget_given=False, ollama_host=set_up.ollama_host,
+            llm_url=set_up.llm_url,
+        )  # fmt: skip
         return f"run {start_detached(spec, workspace / 'engine.log')} taken up again"
 
     reader = open_reader(workspace)

@@ -11,11 +11,15 @@ from kbtui.domain.rung import Rung
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a run may spend; None is no limit. Seconds of wall time while the engine runs, and of GPU time."""
+    """What a run may spend; None is no limit. Seconds of wall time while the engine runs, and of GPU time.
+
+    ``llm_tokens``: tokens a language model may read and write; without any left it is not asked again.
+    """
 
     wall_s: float | None = None
     candidates: int | None = None
     gpu_s: float | None = None
+    llm_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,10 @@ class CandidateAdmitted:
 
 @dataclass(frozen=True, slots=True)
 class ProposalsMade:
-    """A generator was asked. ``exhausted``: it has nothing more to say about this parent."""
+    """A generator was asked. ``exhausted``: it has nothing more to say about this parent.
+
+    ``tokens``: what a language model read and wrote. ``failed``: no answer, for a reason that may pass.
+    """
 
     generator: str
     parent: str | None
@@ -74,6 +81,8 @@ class ProposalsMade:
     exhausted: bool
     wall_s: float
     note: str = ""
+    tokens: int = 0
+    failed: bool = False
 
 
 class Decision(StrEnum):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kbtui.domain.candidate import Candidate
+from kbtui.domain.candidate import Attachment, Candidate
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem
 from kbtui.domain.profile import Diagnosis
@@ -56,6 +56,19 @@ class Sibling:
     summary: str
     outcome: str
     ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a generator's last answer cost: language-model tokens, and what no candidate came of, with the reasons.
+
+    ``exhausted``: an empty answer means that there is nothing more to say about that parent.
+    """
+
+    tokens: int = 0
+    attachments: tuple[Attachment, ...] = ()
+    notes: tuple[str, ...] = ()
+    exhausted: bool = True
 
 
 class Phase(StrEnum):

@@ -23,11 +23,11 @@ from kbtui.domain.event import (
     RungCompleted,
 )
 from kbtui.domain.problem import Problem
-from kbtui.domain.proposal import Hint, ProposalRequest
+from kbtui.domain.proposal import Hint, ProposalRequest, Receipt
 from kbtui.domain.rung import COMPILE
 from kbtui.engine.admission import candidate_of, first_kernel, submission, trailers
 from kbtui.engine.meter import Meter
-from kbtui.engine.ports import Device, Generator, Ledger, Stoppable
+from kbtui.engine.ports import Costly, Device, Generator, Ledger, Stoppable
 from kbtui.engine.pulse import Activity, Pulse
 from kbtui.engine.requests import evaluation_request, proposal_request
 from kbtui.errors import DiskFullError, KbtuiError, UsageError
@@ -111,8 +111,8 @@ class Engine:
                         self._evaluate(action, pulse)
                     case Propose() as action:
                         self._propose(action, pulse)
-                    case Wait():
-                        pulse.show(Activity("paused"))
+                    case Wait(why):
+                        pulse.show(Activity(why))
                         time.sleep(PAUSE_POLL_S)
                     case Finish(reason, detail):
                         self._check_begun(reason)
@@ -242,11 +242,12 @@ class Engine:
         pulse.show(Activity(f"asking {action.generator}", action.parent))
         hints = self._choose_hints(self.state, action)
         request = proposal_request(self.state, action, self._problem, self._source, hints)
-        start_s, note = self._meter.wall_s, action.why
+        start_s, failure = self._meter.wall_s, ""
         try:
             proposals = self._answer(action.generator, request)
         except KbtuiError as error:
-            proposals, note = (), str(error)
+            proposals, failure = (), str(error)
+        receipt = self._receipt(action.generator)
         for proposal in proposals:
             if source_sha(proposal.source) not in self.state.seen.keys() | self.state.open_batch.keys():
                 self._admit(proposal, action.parent)
@@ -255,8 +256,23 @@ class Engine:
         fresh = len(self.state.open_batch)
         repeated = max(len(proposals) - fresh, 0)
         self._record(
-            ProposalsMade(action.generator, action.parent, fresh, repeated, not proposals, wall_s, note),
+            ProposalsMade(
+                action.generator,
+                action.parent,
+                fresh,
+                repeated,
+                exhausted=not proposals and not failure and receipt.exhausted,
+                wall_s=wall_s,
+                note="; ".join((failure or action.why, *receipt.notes)),
+                tokens=receipt.tokens,
+                failed=bool(failure),
+            ),
+            receipt.attachments,
         )
+
+    def _receipt(self, name: str) -> Receipt:
+        generator = self._generators[name]
+        return generator.receipt() if isinstance(generator, Costly) else Receipt()
 
     def _answer(self, name: str, request: ProposalRequest) -> tuple[Proposal, ...]:
         generator = self._generators[name]

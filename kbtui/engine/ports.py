@@ -9,7 +9,7 @@ from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport
 from kbtui.domain.event import CommandAccepted, Envelope, Event, Spent
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import Problem
-from kbtui.domain.proposal import ProposalRequest
+from kbtui.domain.proposal import ProposalRequest, Receipt
 
 SampleSink = Callable[[LiveSample], None]
 
@@ -50,6 +50,13 @@ class Stoppable(Protocol):
     """A generator whose answer may take long; ``stop`` ends it at once, with what it has. Called from any thread."""
 
     def stop(self) -> None: ...
+
+
+@runtime_checkable
+class Costly(Protocol):
+    """A generator whose answers cost more than time. ``receipt`` is of the last answer, also where that failed."""
+
+    def receipt(self) -> Receipt: ...
 
 
 class Ledger(Protocol):

@@ -1,13 +1,18 @@
 """What a session does otherwise on a recorded pool: its problem, its generators, and time that is simulated."""
 
-from hints import load_hints
+import os
+import socket
+from urllib.parse import urlsplit
+
 from kbtui.domain.event import RunStarted, Spent
+from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import Problem
 from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Device, Generator, Ledger
+from kbtui.engine.spec import RunSpec
 from kbtui.evaluation.devices import REPLAY
 from kbtui.evaluation.devices.replay import ReplayDevice
-from kbtui.generation import make_generators
+from kbtui.generation import LlmServer, make_generators
 from kbtui.generation.replay import recorded_generators
 
 
@@ -16,11 +21,19 @@ def problem_on(device: Device, problem: Problem) -> Problem:
     return device.problem(problem) if isinstance(device, ReplayDevice) else problem
 
 
-def generators_on(device: Device, started: RunStarted, ollama_host: str | None) -> dict[str, Generator]:
+def generators_on(device: Device, started: RunStarted, spec: RunSpec) -> dict[str, Generator]:
     """Recorded answers on a replay, else generators that think. Raises UsageError on a name that cannot be had."""
     if isinstance(device, ReplayDevice):
         return recorded_generators(started.generators, device.pool, device.time.owe)
-    return make_generators(started.generators, started.model, ollama_host, load_hints())
+    server = LlmServer(spec.ollama_host, spec.llm_url, _is_local(spec) and device.spec.clock is Clock.MEASURED)
+    return make_generators(started.generators, started.model, server)
+
+
+def _is_local(spec: RunSpec) -> bool:
+    """Whether the model's server runs on this machine, as far as its address tells."""
+    named = spec.llm_url or spec.ollama_host or os.environ.get("OLLAMA_HOST") or "127.0.0.1"
+    host = urlsplit(named if "//" in named else f"//{named}").hostname or ""
+    return host in ("localhost", "127.0.0.1", "::1", "0.0.0.0", socket.gethostname())
 
 
 def meter_on(device: Device, spent: Spent) -> Meter:

@@ -10,6 +10,7 @@ class RunSpec:
     """A request to start (``run`` is None) or resume (``run`` names it) a run.
 
     ``problem`` is a path or a sample's name; ``device`` is ``auto``, ``cuda:N``, ``model:a100`` ...;
+    ``llm_url`` a server of OpenAI's form to ask instead of Ollama's at ``ollama_host``;
     ``kernel`` a file that stands in for the problem's first kernel; ``repo`` the user's own repository.
     """
 
@@ -20,6 +21,7 @@ class RunSpec:
     generators: tuple[str, ...] = ("playbook", "rewrites")
     model: str | None = None
     ollama_host: str | None = None
+    llm_url: str | None = None
     seed: int = 0
     child_entry: ChildEntry = ChildEntry.PARENT
     run: str | None = None

@@ -1,8 +1,8 @@
 """The generation plane: everything that proposes candidates."""
 
 import difflib
+from dataclasses import dataclass
 
-from kbtui.domain.proposal import Hint
 from kbtui.engine.ports import Generator
 from kbtui.errors import UsageError
 from kbtui.generation.playbook import Playbook
@@ -11,27 +11,42 @@ from kbtui.generation.rewrites.propose import Rewrites
 NAMES = ("playbook", "rewrites", "llm")
 
 
-def make_generators(
-    names: tuple[str, ...], model: str | None, host: str | None, hints: tuple[Hint, ...] = ()
-) -> dict[str, Generator]:
-    """Generators by name, in the order named. ``model`` and ``host`` are the language model's.
+@dataclass(frozen=True, slots=True)
+class LlmServer:
+    """Where a language model answers: Ollama at ``ollama_host``, or whatever speaks OpenAI's form at ``url``.
 
-    ``hints`` are all hints there are; a request brings the ones chosen for it.
+    ``shares_gpu``: it runs on the machine whose GPU times candidates.
+    """
+
+    ollama_host: str | None = None
+    url: str | None = None
+    shares_gpu: bool = False
+
+
+def make_generators(
+    names: tuple[str, ...], model: str | None = None, server: LlmServer = LlmServer()
+) -> dict[str, Generator]:
+    """Generators by name, in the order named. ``model`` and ``server`` are the language model's.
+
     Raises UsageError on an unknown name (the nearest is named), and for ``llm`` without a model.
     """
-    return {name: _make(name, model, host) for name in names}
+    return {name: _make(name, model, server) for name in names}
 
 
-def _make(name: str, model: str | None, host: str | None) -> Generator:
+def _make(name: str, model: str | None, server: LlmServer) -> Generator:
     match name:
         case "playbook":
             return Playbook()
         case "rewrites":
             return Rewrites()
         case "llm" if model:
-            from kbtui.generation.llm import LlmGenerator  # httpx is slow to import, and most runs ask no model
+            from kbtui.generation.llm import (
+                LlmGenerator,
+                make_chat,
+            )  # httpx is slow to import, and most runs ask no model
 
-            return LlmGenerator(model, host)
+            chat = make_chat(server.ollama_host, server.url)
+            return LlmGenerator(model, chat, shares_gpu=server.shares_gpu)
         case "llm":
             raise UsageError("the generator llm needs a model", "name one with --model, e.g. qwen2.5-coder:7b")
         case _:
@@ -40,4 +55,4 @@ def _make(name: str, model: str | None, host: str | None) -> Generator:
             raise UsageError(f"unknown generator {name!r}", guess)
 
 
-__all__ = ["NAMES", "make_generators"]
+__all__ = ["NAMES", "LlmServer", "make_generators"]

@@ -1,122 +1,202 @@
-"""The language-model generator. Effects: talks to an Ollama server."""
+"""The language-model generator. Effects: talks to a server of language models."""
 
-import math
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
-from kbtui.domain.proposal import ProposalRequest
-from kbtui.generation.ollama_chat import OllamaChat, Reply, ServerFailedError
-from kbtui.generation.prompt import build_prompt
+from kbtui.domain.proposal import ProposalRequest, Receipt
+from kbtui.errors import KbtuiError, UsageError
+from kbtui.generation.chat import Chat, Reply, ServerFailedError
+from kbtui.generation.fitting import Fitted, fit_prompt, tokens_of
+from kbtui.generation.ollama_chat import OllamaChat
+from kbtui.generation.openai_chat import OpenAiChat
 from kbtui.generation.repair import Mended, Rejected, repair
+from kbtui.generation.sameness import normalised_sha
 from kbtui.generation.signature import input_names
 
-_MAX_REPLIES = 2
+MAX_REPLIES = 2
 _TRIES = 3
 _BACK_OFF_S = 1.0
-#: Characters a token of code takes at least, and tokens left for a reply.
-_CHARS_PER_TOKEN = 3.0
-_REPLY_TOKENS = 4096
-_MAX_CONTEXT = 32768
+#: How long a model may take to leave the GPU before a measurement begins all the same.
+REST_S = 20.0
+#: A server that read less than this part of a prompt's estimated tokens read it cut.
+_READ_LEAST = 0.4
+
+
+@dataclass(slots=True)
+class _Costs:
+    """What one answer cost so far, and the replies no candidate came of."""
+
+    tokens: int = 0
+    notes: list[str] = field(default_factory=list)
+    attachments: list[Attachment] = field(default_factory=list)
+
+    def unused(self, fitted: Fitted, reply: Reply, why: str) -> None:
+        number = len(self.attachments) // 2 + 1
+        self.notes.append(f"reply {number} of no use: {why}")
+        self.attachments += [_text(f"prompt-{number}.md", fitted.prompt), _text(f"reply-{number}.txt", reply.text)]
 
 
 class LlmGenerator:
-    """Asks a model for better kernels. ``stop`` ends a reply that is under way, at once.
+    """Asks a model for better kernels. ``stop`` ends replies that are under way, at once.
 
     Attributes:
         rejected: replies no kernel could be made of, newest last; they go into the next prompts.
+        shares_gpu: the server computes on the GPU that times candidates, so the model leaves it after each answer.
     """
 
     name = "llm"
 
-    def __init__(self, model: str, host: str | None = None, chat: OllamaChat | None = None) -> None:
+    def __init__(self, model: str, chat: Chat | None = None, *, shares_gpu: bool = False) -> None:
         self.model = model
-        self.chat = chat or OllamaChat(host)
+        self.chat: Chat = chat or OllamaChat()
+        self.shares_gpu = shares_gpu
         self.rejected: deque[Rejected] = deque(maxlen=3)
+        self._context: int | None = None
+        self._asked_context = False
+        self._said: set[str] = set()
+        self._costs = _Costs()
         self._stopped = threading.Event()
 
     def stop(self) -> None:
         self._stopped.set()
 
-    def propose(self, request: ProposalRequest) -> tuple[Proposal, ...]:
-        """At most two proposals, from as many replies and one more where one was rejected.
+    def receipt(self) -> Receipt:
+        """What the last ``propose`` cost, whether it ended well or raised."""
+        costs = self._costs
+        return Receipt(costs.tokens, tuple(costs.attachments), tuple(costs.notes), exhausted=False)
 
-        Raises UsageError (the model is not pulled) and DeviceError (no server, or it goes on failing).
+    def propose(self, request: ProposalRequest) -> tuple[Proposal, ...]:
+        """At most two proposals, from as many replies at once and one more where one was of no use.
+
+        Raises UsageError (the model is not pulled, or too small for the prompt) and DeviceError (no server, or it
+        goes on failing).
         """
         self._stopped.clear()
-        wanted = min(request.limit, _MAX_REPLIES)
-        seen, fresh = set(request.seen), list[Proposal]()
-        for number in range(wanted + 1 if wanted else 0):
-            if len(fresh) == wanted or self._stopped.is_set():
-                break
-            proposal = self._one(request, number)
-            if proposal is not None and source_sha(proposal.source) not in seen:
-                seen.add(source_sha(proposal.source))
-                fresh.append(proposal)
+        self._costs = _Costs()
+        wanted = min(request.limit, MAX_REPLIES)
+        try:
+            fresh = self._fresh(request, self._replies(request, range(wanted)))
+            if wanted and len(fresh) < wanted and not self._stopped.is_set():
+                fresh += self._fresh(request, self._replies(request, range(wanted, wanted + 1)))
+        finally:
+            self._leave_gpu()
         return tuple(fresh)
 
-    def _one(self, request: ProposalRequest, number: int) -> Proposal | None:
-        prompt = build_prompt(request, self.rejected)
-        reply = self._ask(prompt, request.seed * 1000 + number)
-        if reply.ended == "cancelled":
-            return None
-        made = repair(reply.text, input_names(request.problem, request.parent_source))
-        if isinstance(made, Rejected):
-            self.rejected.append(made)
-            return None
-        return self._proposal(request, prompt, reply, made)
+    def _replies(self, request: ProposalRequest, numbers: range) -> list[tuple[Fitted, Reply]]:
+        """Replies to one prompt, asked all at once, in the order of their numbers."""
+        fitted = self._fitted(request)
+        with ThreadPoolExecutor(max_workers=max(len(numbers), 1), thread_name_prefix="llm") as threads:
+            seeds = [request.seed * 1000 + number for number in numbers]
+            futures = [threads.submit(self._ask, fitted, seed) for seed in seeds]
+        self._costs.notes += fitted.left_out
+        failure: KbtuiError | None = None
+        got: list[tuple[Fitted, Reply]] = []
+        for future in futures:
+            try:
+                got.append((fitted, future.result()))
+            except KbtuiError as error:
+                failure = error
+        if failure is not None and not got:
+            raise failure
+        if failure is not None:
+            self._costs.notes.append(failure.what)
+        return got
 
-    def _ask(self, prompt: str, seed: int) -> Reply:
+    def _fresh(self, request: ProposalRequest, replies: list[tuple[Fitted, Reply]]) -> list[Proposal]:
+        """Proposals of replies that say something new; the others are kept with the reason."""
+        known = self._said | ({normalised_sha(request.parent_source)} if request.parent_source else set())
+        fresh = []
+        for fitted, reply in replies:
+            self._costs.tokens += reply.tokens + (tokens_of(fitted.prompt) if reply.prompt_tokens is None else 0)
+            if reply.ended == "cancelled":
+                continue
+            made = repair(reply.text, input_names(request.problem, request.parent_source))
+            if isinstance(made, Rejected):
+                made = _with_length(made, reply)
+                self.rejected.append(made)
+                self._costs.unused(fitted, reply, made.detail)
+            elif (said := normalised_sha(made.source)) in known or source_sha(made.source) in request.seen:
+                self._costs.unused(fitted, reply, "it says what was said before")
+            else:
+                known.add(said)
+                self._said.add(said)
+                fresh.append(self._proposal(request, fitted, reply, made))
+        return fresh
+
+    def _fitted(self, request: ProposalRequest) -> Fitted:
+        if not self._asked_context:
+            self._context, self._asked_context = self.chat.context_length(self.model), True
+        fitted = fit_prompt(request, self.rejected, self._context)
+        if isinstance(fitted, int):
+            raise UsageError(
+                f"{self.model} holds {self._context} tokens, and the prompt with its answer needs about {fitted}",
+                "name a model with a longer context",
+            )
+        return fitted
+
+    def _ask(self, fitted: Fitted, seed: int) -> Reply:
         """One reply; failures that may pass are tried again, a bounded number of times."""
         options: dict[str, float | int] = {
             "seed": seed % (1 << 31),
             "temperature": 0.7,
-            "num_ctx": context_tokens(prompt),
-            "num_predict": _REPLY_TOKENS,
+            "num_ctx": fitted.context_tokens,
+            "num_predict": fitted.reply_tokens,
         }
         for attempt in range(_TRIES):
             try:
-                return self.chat.reply(self.model, prompt, options, self._stopped)
+                return self.chat.reply(self.model, fitted.prompt, options, self._stopped)
             except ServerFailedError:
                 if attempt == _TRIES - 1 or self._stopped.wait(_BACK_OFF_S * 2**attempt):
                     raise
         raise AssertionError("unreachable")
 
-    def _proposal(self, request: ProposalRequest, prompt: str, reply: Reply, made: Mended) -> Proposal:
+    def _leave_gpu(self) -> None:
+        if self.shares_gpu and (why := self.chat.rest(self.model, REST_S)):
+            self._costs.notes.append(why)
+
+    def _proposal(self, request: ProposalRequest, fitted: Fitted, reply: Reply, made: Mended) -> Proposal:
         structure = request.parent.structure if request.parent is not None else f"{request.family or 'kernel'}/llm"
         hint = request.hints[0].id if request.hints else None
-        answered = f"answered in {reply.wall_s:.1f} s" + (
-            f", {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
-        )
-        cut = (f"the reply ended early ({reply.ended})",) if reply.ended in ("length", "timeout") else ()
+        tokens = f", {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
         return Proposal(
             made.source,
             Origin("llm", self.model, hint),
             structure,
             f"{self.model}: {_first_words(hint)}",
-            (*made.notes, *cut, answered),
-            (
-                Attachment("prompt.md", prompt.encode(errors="surrogatepass")),
-                Attachment("reply.txt", reply.text.encode(errors="surrogatepass")),
-            ),
+            (*made.notes, *_doubts(fitted, reply), f"answered in {reply.wall_s:.1f} s{tokens}"),
+            (_text("prompt.md", fitted.prompt), _text("reply.txt", reply.text)),
         )
 
 
-def context_tokens(prompt: str) -> int:
-    """A context that holds the prompt and a reply: a power of two from 4096 to 32768 tokens."""
-    needed = len(prompt) / _CHARS_PER_TOKEN + _REPLY_TOKENS
-    return min(max(4096, 1 << math.ceil(math.log2(needed))), _MAX_CONTEXT)
+def make_chat(ollama_host: str | None, llm_url: str | None) -> Chat:
+    """The server at ``llm_url``, which speaks OpenAI's form, where there is one; else Ollama's at ``ollama_host``."""
+    return OpenAiChat(llm_url) if llm_url else OllamaChat(ollama_host)
+
+
+def _doubts(fitted: Fitted, reply: Reply) -> tuple[str, ...]:
+    """Whether the reply, or the prompt it answers, was cut."""
+    said = []
+    if reply.ended in ("length", "timeout"):
+        said.append(f"the reply ended early ({reply.ended})")
+    read, estimated = reply.prompt_tokens, tokens_of(fitted.prompt)
+    if read is not None and (read >= fitted.context_tokens - 1 or read < _READ_LEAST * estimated):
+        said.append(f"the server read {read} tokens of a prompt of about {estimated}: it may have cut it")
+    return tuple(said)
+
+
+def _with_length(made: Rejected, reply: Reply) -> Rejected:
+    """A model that ran out of room is told so: the next answer can be shorter."""
+    if reply.ended != "length" or "cut off" in made.detail:
+        return made
+    return Rejected(made.reason, f"{made.detail} (the reply was cut off at {reply.reply_tokens or 'its most'} tokens)")
+
+
+def _text(name: str, text: str) -> Attachment:
+    return Attachment(name, text.encode(errors="surrogatepass"))
 
 
 def _first_words(hint: str | None) -> str:
     return hint.replace("_", " ") if hint else "free proposal"
-
-
-def list_models(host: str | None = None) -> tuple[str, ...]:
-    """Models the server at ``host`` holds. Raises DeviceError where none answers."""
-    return OllamaChat(host).list_models()
-
-
-def reachable(host: str | None = None) -> bool:
-    """Whether an Ollama server answers at ``host``."""
-    return OllamaChat(host).reachable()

@@ -1,39 +1,18 @@
-"""One chat with an Ollama server. Effects: HTTP requests, and a thread that reads the reply.
+"""A chat with an Ollama server, through its Python client. Effects: HTTP requests."""
 
-The reply is streamed and read in a thread, so that a stop is obeyed at once even while the server is silent.
-"""
-
-import queue
+import re
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import httpx
 import ollama
 
 from kbtui.errors import DeviceError, KbtuiError, UsageError
+from kbtui.generation.chat import Piece, Reply, ServerFailedError, Timeouts, collected
 
-_POLL_S = 0.05
-_END = None
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Seconds: to connect; between two pieces of a reply (the first waits for the prompt); for a whole reply."""
-
-    connect_s: float = 5.0
-    silence_s: float = 180.0
-    reply_s: float = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a model answered. ``ended`` is why it stopped: ``stop``, ``length``, ``timeout`` or ``cancelled``."""
-
-    text: str
-    ended: str
-    wall_s: float
-    reply_tokens: int | None = None
+_REST_POLL_S = 0.2
+_NO_MEMORY = re.compile(r"more system memory|out of memory|unable to allocate|insufficient memory", re.IGNORECASE)
 
 
 class OllamaChat:
@@ -58,68 +37,48 @@ class OllamaChat:
             return False
         return True
 
+    def context_length(self, model: str) -> int | None:
+        """Tokens the model was trained to hold, as ``/api/show`` tells it."""
+        try:
+            told = self._client(self.timeouts.connect_s).show(model).modelinfo or {}
+        except (httpx.HTTPError, ollama.ResponseError, OSError, ValueError):
+            return None  # a server that will not say may still answer
+        found = [v for key, v in told.items() if key.endswith(".context_length") and isinstance(v, int) and v > 0]
+        return min(found, default=None)
+
     def reply(self, model: str, prompt: str, options: dict[str, float | int], stop: threading.Event) -> Reply:
-        """The model's answer to one prompt.
-
-        Raises UsageError where the model is not pulled, DeviceError where the server is absent or fails. A reply that
-        takes too long, or is stopped, comes back as far as it got.
-        """
-        pieces: queue.SimpleQueue[ollama.ChatResponse | Exception | None] = queue.SimpleQueue()
-        abandoned = threading.Event()
-        thread = threading.Thread(
-            target=self._read, args=(model, prompt, options, pieces, abandoned), name="ollama-reply", daemon=True
+        """See ``Chat``."""
+        return collected(
+            lambda: self._pieces(model, prompt, options), lambda error: self._said(error, model), stop, self.timeouts
         )
-        thread.start()
-        try:
-            return self._collect(model, pieces, stop)
-        finally:
-            abandoned.set()
 
-    def _collect(
-        self, model: str, pieces: "queue.SimpleQueue[ollama.ChatResponse | Exception | None]", stop: threading.Event
-    ) -> Reply:
-        started, text, last = time.monotonic(), list[str](), None
-        ended = "stop"
-        while True:
-            wall_s = time.monotonic() - started
-            if stop.is_set() or wall_s > self.timeouts.reply_s:
-                ended = "cancelled" if stop.is_set() else "timeout"
-                break
-            try:
-                piece = pieces.get(timeout=_POLL_S)
-            except queue.Empty:
-                continue
-            if piece is _END:
-                break
-            if isinstance(piece, Exception):
-                raise self._said(piece, model)
-            text.append(piece.message.content or "")
-            last = piece
-        wall_s = time.monotonic() - started
-        if last is not None and last.done_reason and ended == "stop":
-            ended = last.done_reason
-        return Reply("".join(text), ended, wall_s, last.eval_count if last is not None else None)
-
-    def _read(
-        self,
-        model: str,
-        prompt: str,
-        options: dict[str, float | int],
-        pieces: "queue.SimpleQueue[ollama.ChatResponse | Exception | None]",
-        abandoned: threading.Event,
-    ) -> None:
+    def rest(self, model: str, within_s: float) -> str | None:
+        """Unload the model and wait until ``/api/ps`` no longer shows it on a GPU."""
+        end = time.monotonic() + within_s
+        client = self._client(self.timeouts.connect_s)
         try:
-            client = self._client(self.timeouts.silence_s)
-            messages = [{"role": "user", "content": prompt}]
-            done = False
-            for piece in client.chat(model, messages, stream=True, options=options):
-                if abandoned.is_set():
-                    return
-                pieces.put(piece)
-                done = bool(piece.done)
-            pieces.put(_END if done else EOFError("the reply was cut off"))
-        except Exception as error:  # the thread's boundary: typed in _said
-            pieces.put(error)
+            if not _on_gpu(client):
+                return None
+            client.generate(model, "", keep_alive=0)
+            while _on_gpu(client):
+                if time.monotonic() > end:
+                    return f"{model} still holds the GPU {within_s:g} s after it was asked to leave"
+                time.sleep(_REST_POLL_S)
+        except (httpx.HTTPError, ollama.ResponseError, OSError, ValueError) as error:
+            return f"whether {model} left the GPU is unknown: {self._said(error, model).what}"
+        return None
+
+    def _pieces(self, model: str, prompt: str, options: dict[str, float | int]) -> Iterator[Piece]:
+        messages = [{"role": "user", "content": prompt}]
+        client = self._client(self.timeouts.silence_s)
+        for part in client.chat(model, messages, stream=True, options=options):
+            yield Piece(
+                part.message.content or "",
+                part.message.thinking or "",
+                (part.done_reason or "stop") if part.done else None,
+                part.prompt_eval_count,
+                part.eval_count,
+            )
 
     def _client(self, silence_s: float) -> ollama.Client:
         return ollama.Client(host=self.host, timeout=httpx.Timeout(silence_s, connect=self.timeouts.connect_s))
@@ -132,9 +91,13 @@ class OllamaChat:
                 return error
             case ollama.ResponseError(status_code=404):
                 return UsageError(f"model {model!r} is not pulled on {where}", f"run `ollama pull {model}`")
+            case ollama.ResponseError() if _NO_MEMORY.search(str(error.error)):
+                return DeviceError(
+                    f"Ollama at {where} has no memory for {model}: {_first_line(error.error)}", "name a smaller model"
+                )
             case ollama.ResponseError():
-                said = str(error.error).strip().splitlines()[0][:200] if str(error.error).strip() else "no reason given"
-                return ServerFailedError(f"Ollama at {where} failed ({error.status_code}: {said})", "see its log")
+                said = f"{error.status_code}: {_first_line(error.error) or 'no reason given'}"
+                return ServerFailedError(f"Ollama at {where} failed ({said})", "see its log")
             case httpx.ConnectError() | httpx.ConnectTimeout() | ConnectionError():
                 return DeviceError(
                     f"no Ollama server answers at {where}", "start it with `ollama serve`, or name its host"
@@ -147,5 +110,9 @@ class OllamaChat:
                 return ServerFailedError(f"the line to Ollama at {where} broke: {error}", "see the server's log")
 
 
-class ServerFailedError(DeviceError):
-    """A failure that may pass: worth another try."""
+def _on_gpu(client: ollama.Client) -> bool:
+    return any((loaded.size_vram or 0) > 0 for loaded in client.ps().models)
+
+
+def _first_line(text: str) -> str:
+    return next(iter(str(text).strip().splitlines()), "")[:200]

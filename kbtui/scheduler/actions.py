@@ -30,7 +30,9 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do until a command arrives."""
+    """Nothing to do until a command arrives, or ``why`` has passed."""
+
+    why: str = "paused"
 
 
 @dataclass(frozen=True, slots=True)

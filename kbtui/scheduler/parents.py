@@ -27,15 +27,15 @@ def reads_diagnoses(generator: str) -> bool:
     return generator != "playbook"
 
 
-def choose_proposal(state: RunState, limit: int, policy: Policy) -> Propose | None:
-    """The next question to a generator for at most ``limit`` candidates, or None when every one is exhausted.
+def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float = 0.0) -> Propose | None:
+    """The next question to a generator for at most ``limit`` candidates, or None when none may be asked now.
 
     Drafts of every structure come first (coarse). Then the pair of generator and parent with the most promise:
     what the generator gains in a second, times the parent's speed, divided by how often its structure was asked
     about in vain.
     """
     assert state.started is not None
-    generators = state.started.generators
+    generators = [g for g in state.started.generators if unavailable(state, g, wall_s, policy) is None]
     if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
         return Propose("playbook", None, Phase.COARSE, limit, "coarse: every structure before refining any")
     options = [option for generator in generators for option in _options(state, generator, policy)]
@@ -43,6 +43,31 @@ def choose_proposal(state: RunState, limit: int, policy: Policy) -> Propose | No
     if best is None:
         return None
     return Propose(best.generator, best.parent, Phase.NARROW, min(limit, policy.refine_batch), best.why)
+
+
+def unavailable(state: RunState, generator: str, wall_s: float, policy: Policy) -> str | None:
+    """Why a generator is not asked now: its tokens are spent, or its last questions failed. None where it may be."""
+    got = state.yields.get(generator, Yield())
+    limit = state.budget.llm_tokens
+    if limit is not None and got.tokens >= limit:
+        return f"{generator} has used its {limit} tokens"
+    failing = state.failing.get(generator)
+    if failing is None:
+        return None
+    if failing.times >= policy.failures:
+        return f"{generator} failed {failing.times} times running: {failing.why}"
+    again_s = failing.since_s + min(policy.back_off_s * 2 ** (failing.times - 1), policy.longest_back_off_s)
+    return f"{generator} is asked again in {again_s - wall_s:.0f} s: {failing.why}" if wall_s < again_s else None
+
+
+def awaited(state: RunState, wall_s: float, policy: Policy) -> str | None:
+    """Why the search should wait rather than end: a generator that failed, and may yet answer, in words."""
+    assert state.started is not None
+    for generator in state.started.generators:
+        failing = state.failing.get(generator)
+        if failing is not None and failing.times < policy.failures:
+            return unavailable(state, generator, wall_s, policy)
+    return None
 
 
 def _options(state: RunState, generator: str, policy: Policy) -> list[_Option]:

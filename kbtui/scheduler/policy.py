@@ -19,6 +19,9 @@ class Policy:
         confirm_margin: what a confirmation may cost, as a multiple of what is known of it.
         worth_confirming: a candidate that lost on its last rung must lead the champion by this to be confirmed.
         stagnation: questions about one structure without a new incumbent before another one is preferred.
+        back_off_s: seconds until a generator that failed is asked again; doubled with every failure running.
+        longest_back_off_s: and no more than this.
+        failures: after so many running a generator is given up.
     """
 
     screen_slack: float = 0.99
@@ -32,6 +35,9 @@ class Policy:
     confirm_margin: float = 1.3
     worth_confirming: float = 1.01
     stagnation: int = 3
+    back_off_s: float = 5.0
+    longest_back_off_s: float = 60.0
+    failures: int = 8
 
 
 DEFAULT_POLICY = Policy()

@@ -5,7 +5,7 @@ from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, next_costs_s, within_share
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
-from kbtui.scheduler.parents import choose_proposal, reads_diagnoses
+from kbtui.scheduler.parents import awaited, choose_proposal, reads_diagnoses
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.scheduler.structures import standing
@@ -32,7 +32,7 @@ def next_action(
             return confirm
         if not is_affordable(state, next_costs_s(state, policy), wall_s, gpu_s):
             return Finish(EndReason.BUDGET, "the rest is too little for another candidate")
-    return _search(state, policy, _may_profile(state, wall_s, gpu_s, policy))
+    return _search(state, policy, _may_profile(state, wall_s, gpu_s, policy), wall_s)
 
 
 def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> bool:
@@ -49,14 +49,14 @@ def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) 
     return Evaluate(best.candidate.id, CONFIRM) if state.champion is None or affordable else None
 
 
-def _search(state: RunState, policy: Policy, may_profile: bool) -> Action:
+def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -> Action:
     """Screen everything that waits, then measure the best of it; ask for more when the pipeline runs dry.
 
     Whoever waits for a profile that nobody asks for may go on waiting to the end.
     """
     lower, upper = _lower(state), _upper(state, may_profile)
     room = _room(state, policy)
-    if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy)):
+    if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy, wall_s)):
         return (may_profile and _diagnose_first(state, proposal)) or proposal
     if confirm := _confirm_now(state, policy):
         return confirm
@@ -64,6 +64,8 @@ def _search(state: RunState, policy: Policy, may_profile: bool) -> Action:
         return upper[0]
     if lower:
         return lower[0]
+    if room and (why := awaited(state, wall_s, policy)):
+        return Wait(why)
     if best := best_unconfirmed(state, policy):
         return Evaluate(best.candidate.id, CONFIRM)
     return Finish(EndReason.EXHAUSTED, "every generator has said all it knows about every parent")

@@ -22,6 +22,8 @@ from kbtui.domain.event import (
 from kbtui.domain.problem import Problem
 from kbtui.domain.rung import COMPILE
 
+#: After so many empty answers in a row about one parent a generator is taken to have nothing more to say about it.
+MAX_EMPTY = 3
 #: Origins that are admitted one by one, outside a generator's answer.
 DIRECT = ("seed", "person")
 
@@ -63,6 +65,16 @@ class Yield:
 
     n_admitted: int = 0
     wall_s: float = 0.0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A generator whose last ``times`` questions got no answer; the latest at ``since_s`` seconds of wall time."""
+
+    times: int
+    since_s: float
+    why: str
 
 
 @dataclass(slots=True)
@@ -78,6 +90,7 @@ class RunState:
     ``all_drafted``: the last answer to a question without a parent brought no structure that was new.
     ``just_proposed``: nothing has happened since a generator answered, so its sources are still being compiled.
     ``gained_seq``: when a structure last brought an incumbent, as the event's number.
+    ``empty``: answers in a row without a new candidate, by generator and parent.
     ``open_batch``: candidates of a generator's answer that is not complete yet, by source SHA-256.
     """
 
@@ -93,6 +106,8 @@ class RunState:
     first: str | None = None
     yields: dict[str, Yield] = field(default_factory=dict)
     exhausted: set[tuple[str, str | None]] = field(default_factory=set)
+    empty: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    failing: dict[str, Failing] = field(default_factory=dict)
     asked: list[tuple[int, ProposalsMade]] = field(default_factory=list)
     all_drafted: bool = False
     just_proposed: bool = False
@@ -158,8 +173,16 @@ class RunState:
         got = self.yields.setdefault(event.generator, Yield())
         got.n_admitted += event.n_admitted
         got.wall_s += event.wall_s
-        if event.exhausted:
-            self.exhausted.add((event.generator, event.parent))
+        got.tokens += event.tokens
+        if event.failed:
+            before = self.failing.get(event.generator)
+            self.failing[event.generator] = Failing(before.times + 1 if before else 1, self.wall_s, event.note)
+            return
+        self.failing.pop(event.generator, None)
+        about = (event.generator, event.parent)
+        self.empty[about] = self.empty.get(about, 0) + 1 if event.n_admitted == 0 else 0
+        if event.exhausted or self.empty[about] >= MAX_EMPTY:
+            self.exhausted.add(about)
 
     def _completed(self, event: RungCompleted) -> None:
         tried = self.tried[event.candidate]

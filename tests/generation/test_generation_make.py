@@ -10,7 +10,7 @@ from kbtui.generation import make_generators
 
 
 def test_generators_come_in_the_order_named():
-    made = make_generators(("rewrites", "playbook", "llm"), "coder:7b", None)
+    made = make_generators(("rewrites", "playbook", "llm"), "coder:7b")
 
     assert list(made) == ["rewrites", "playbook", "llm"]
     assert [g.name for g in made.values()] == list(made)
@@ -21,20 +21,20 @@ def test_generators_come_in_the_order_named():
 )
 def test_an_unknown_name_is_told_with_the_nearest(name, advice):
     with pytest.raises(UsageError) as told:
-        make_generators((name,), None, None)
+        make_generators((name,))
 
     assert f"unknown generator '{name}'; {advice}" in str(told.value)
 
 
 def test_the_language_model_needs_a_name():
     with pytest.raises(UsageError, match="needs a model; name one with --model"):
-        make_generators(("llm",), None, None)
+        make_generators(("llm",))
 
 
 def test_the_plane_imports_neither_torch_nor_triton():
     code = (
         "import sys; from kbtui.generation import make_generators; from hints import load_hints; load_hints();"
-        "make_generators(('playbook', 'rewrites', 'llm'), 'm', None);"
+        "make_generators(('playbook', 'rewrites', 'llm'), 'm');"
         "sys.exit(bool({'torch', 'triton', 'textual', 'sqlmodel'} & set(sys.modules)))"
     )
 
