@@ -103,7 +103,8 @@ HOSTILE: dict[str, tuple[str, frozenset[str]]] = {
             f"spin[(1,)](torch.zeros(1, dtype=torch.int32, device=x.device))\n{PLAIN}", SPIN), "timed_out"),
         ("writes out of bounds", entry(PLAIN, kernel=KERNEL.replace(
             "out_ptr + row * n_cols", "out_ptr + (row + 1) * 274877906944")), "crashed"),
-        ("takes the host's memory", entry("hog = []\nwhile True:\n    hog.append(b'x' * (1 << 28))"), "out_of_memory"),
+        ("takes the host's memory", entry("hog = []\nwhile True:\n    hog.append(b'x' * (1 << 28))"),
+         "out_of_memory timed_out"),
         ("takes the device's memory", entry(
             f"kept.append(torch.empty(1 << 38, device=x.device))\n{PLAIN}", "kept = []"), "out_of_memory"),
         ("floods its output", entry("while True:\n    print('x' * 100000)"), "raised crashed timed_out"),

@@ -1,6 +1,7 @@
 """What a confined child cannot do, tried from inside it; each refusal has a control that shows the deed is possible."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -75,10 +76,28 @@ def test_no_socket_opens(worker: Worker, free_worker: Worker) -> None:
     refused(worker, "unix_socket")
 
 
-def test_unix_sockets_open_where_the_policy_says(zygote: Zygote, confined: SandboxPolicy) -> None:
+def test_unix_sockets_open_until_the_child_is_warm_where_the_policy_says(
+    zygote: Zygote, confined: SandboxPolicy
+) -> None:
     with zygote.spawn(ROLE, sandbox=replace(confined, unix_sockets=True)) as worker:
-        assert worker.call("unix_socket", timeout_s=5).value is None
+        assert worker.call("socket_while_warming", timeout_s=5).value == "opened"
+        refused(worker, "unix_socket")
         refused(worker, "connect")
+
+
+@pytest.mark.parametrize("how", ["connect", "sendto", "sendmsg", "bind", "socketpair"])
+def test_a_socket_kept_from_the_warm_up_leads_nowhere(
+    zygote: Zygote, confined: SandboxPolicy, tmp_path: Path, how: str
+) -> None:
+    """The path of an agent's socket cannot be judged by a filter, so what leads to any path is gone."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listener.bind(str(tmp_path / "agent"))
+    with listener, zygote.spawn(ROLE, sandbox=replace(confined, unix_sockets=True)) as worker:
+        assert worker.call("reach", timeout_s=5, path=str(tmp_path / "agent"), how="kept").value is None
+        refused(worker, "reach", path=str(tmp_path / "agent"), how=how)
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.recv(1)
 
 
 def test_no_program_starts(worker: Worker, free_worker: Worker) -> None:
@@ -215,3 +234,18 @@ def test_with_the_switch_off_it_still_has_its_scratch_and_variables(tmp_path: Pa
         assert environment["TRITON_CACHE_DIR"] == "/there"
         assert "SECRET_TOKEN" not in environment
         assert [p.enforced for p in worker.protections] == [False]
+
+
+def test_nothing_of_the_users_environment_lies_in_a_childs_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "ghp_0123456789abcdefNotARealToken"
+    monkeypatch.setenv("GITHUB_TOKEN", token)
+    monkeypatch.setenv("KBTUI_LOOKED_FOR", "kbtui_0123456789_may_be_found")
+    env = {"PYTHONPATH": f"{ROOT}:{ROLES}", "KBTUI_PRELOAD": "none"}
+    with (
+        Zygote(tmp_path / "z.log", interpret=False, env=env) as clean,
+        clean.spawn(ROLE, sandbox=None) as worker,
+    ):
+        assert worker.call("find_in_memory", timeout_s=20, backwards=token[::-1]).value == 0
+        assert worker.call("find_in_memory", timeout_s=20, backwards="kbtui_0123456789_may_be_found"[::-1]).value > 0

@@ -103,8 +103,9 @@ def _serve(birth: Birth, sock: socket.socket) -> None:
     try:
         protections = _confine(birth)
         role = importlib.import_module(birth.role)
-        if birth.warm and hasattr(role, "warm"):
+        if _warms(birth) and hasattr(role, "warm"):
             role.warm(())
+        protections += _locked(birth)
     except Exception as error:
         wire.send(sock, {"failed": describe(error)})
         return
@@ -119,6 +120,15 @@ def _serve(birth: Birth, sock: socket.socket) -> None:
     while True:
         frame = wire.receive(sock)
         _answer(methods, frame, sock, failed)
+
+
+def _warms(birth: Birth) -> bool:
+    """A spare does, and whoever may have sockets until it is warm."""
+    return birth.warm or (birth.policy is not None and birth.policy.unix_sockets)
+
+
+def _locked(birth: Birth) -> tuple[sandbox.Protection, ...]:
+    return sandbox.lock(birth.policy) if birth.policy is not None and sandbox.switched_on() else ()
 
 
 def _confine(birth: Birth) -> tuple[sandbox.Protection, ...]:

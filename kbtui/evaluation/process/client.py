@@ -23,6 +23,12 @@ from kbtui.evaluation.process.zygote import MESSAGE_BYTES
 
 _HOMES = "children-"
 _MAX_STARTS = 20
+_INHERITED_NAMES = frozenset((
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LIBRARY_PATH",
+    "CPATH", "C_INCLUDE_PATH", "CC", "CXX", "XDG_CACHE_HOME", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+    "CUBLAS_WORKSPACE_CONFIG",
+))  # fmt: skip
+_INHERITED_PREFIXES = ("KBTUI_", "PYTHON", "TRITON_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "CUDA_", "NVIDIA_", "LC_")
 _ZYGOTE_MAIN = "from kbtui.evaluation.process.zygote import main; main()"
 
 
@@ -224,9 +230,18 @@ def _sweep(folder: Path) -> None:
             remove_tree(homes)
 
 
+def inherited_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What the zygote is started with: its children inherit its memory, in which nothing of the user's may lie.
+
+    What torch, Triton, compilers and drivers read, and no more. TRITON_INTERPRET is set by whoever starts a zygote.
+    """
+    kept = {n: v for n, v in environ.items() if n in _INHERITED_NAMES or n.startswith(_INHERITED_PREFIXES)}
+    return {name: value for name, value in kept.items() if name != "TRITON_INTERPRET"}
+
+
 def _start(theirs: socket.socket, log_path: Path, interpret: bool, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     root = str(Path(__file__).parents[3])
-    inherited = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    inherited = inherited_environment(os.environ)
     settings = {"PYTHONPATH": root, "PYTHONSAFEPATH": "1", "PYTHONUNBUFFERED": "1"}
     if interpret:
         settings["TRITON_INTERPRET"] = "1"

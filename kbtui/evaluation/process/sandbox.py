@@ -47,7 +47,7 @@ class SandboxPolicy:
         read, write: files and directory trees; ``write`` includes reading.
         exec: programs it may start; with none, it can neither start programs nor fork.
         network: sockets other than AF_UNIX.
-        unix_sockets: AF_UNIX sockets (CUDA's start needs them).
+        unix_sockets: AF_UNIX sockets until ``lock`` (CUDA's start needs them).
         memfd: anonymous files in memory, which count towards no limit.
         memory_bytes: of private memory (RLIMIT_DATA), also checked against its resident set while a call is waited for.
         cpu_s: seconds of CPU time, all threads together.
@@ -139,6 +139,18 @@ def apply(policy: SandboxPolicy, scratch: Path, *, scrub: bool = True) -> tuple[
     with contextlib.suppress(OSError):
         os.chdir(scratch)
     return (_apply_limits(policy), _apply_landlock(policy, scratch), _apply_seccomp(policy))
+
+
+def lock(policy: SandboxPolicy) -> tuple[Protection, ...]:
+    """Take away what was needed to get ready, before anything of a candidate runs: what sockets the policy allowed."""
+    machine = seccomp.this_machine()
+    if not policy.unix_sockets or machine is None:
+        return ()
+    try:
+        seccomp.install(seccomp.build_lock(machine))
+    except OSError as error:
+        return (Protection("lock", False, f"AF_UNIX sockets stay open to it: {error}"),)
+    return (Protection("lock", True, "no socket once the driver is connected"),)
 
 
 def settle(policy: SandboxPolicy, scratch: Path) -> None:

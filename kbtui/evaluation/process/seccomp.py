@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _LD_ABS, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NR_OFFSET, _ARCH_OFFSET, _ARG0_OFFSET, _ARG1_OFFSET, _ARG2_OFFSET = 0, 4, 16, 24, 32
+_NR_OFFSET, _ARCH_OFFSET, _ARG0_OFFSET, _ARG1_OFFSET, _ARG2_OFFSET, _ARG4_OFFSET = 0, 4, 16, 24, 32, 48
 _CLONE_THREAD = 0x00010000
 _AF_UNIX = 1
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
@@ -38,6 +38,7 @@ _COMMON = {
     "quotactl_fd": 443, "process_mrelease": 448, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
 }  # fmt: skip
 _X86_64 = {
+    "connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "accept4": 288, "sendmmsg": 307,
     "socket": 41, "socketpair": 53, "shmget": 29, "shmat": 30, "shmctl": 31, "clone": 56, "fork": 57, "vfork": 58,
     "execve": 59, "kill": 62, "semget": 64, "msgget": 68, "chmod": 90, "chown": 92, "lchown": 94, "ptrace": 101,
     "syslog": 103, "setpgid": 109, "setsid": 112, "rt_sigqueueinfo": 129, "utime": 132, "mknod": 133,
@@ -56,6 +57,8 @@ _X86_64 = {
     "kexec_file_load": 320, "bpf": 321, "execveat": 322, "userfaultfd": 323,
 }  # fmt: skip
 _AARCH64 = {
+    "bind": 200, "listen": 201, "accept": 202, "connect": 203, "sendto": 206, "sendmsg": 211, "accept4": 242,
+    "sendmmsg": 269,
     "fcntl": 25, "ioctl": 29, "setrlimit": 164,
     "setxattr": 5, "lsetxattr": 6, "removexattr": 14, "lremovexattr": 15, "ioprio_set": 30, "mknodat": 33,
     "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "fchmodat": 53, "fchownat": 54, "vhangup": 58,
@@ -91,6 +94,8 @@ _ALWAYS_REFUSED = (
     "setrlimit",
 )  # fmt: skip
 _REFUSED_WITHOUT_EXEC = ("execve", "execveat", "fork", "vfork", "chmod", "fchmodat", "fchmodat2")
+#: What opens a way to another process; data flows on through what is connected already.
+_NEW_CONNECTIONS = ("socket", "socketpair", "connect", "bind", "listen", "accept", "accept4", "sendmsg", "sendmmsg")
 _ONLY_SELF = ("kill", "tgkill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
 _SELF_OR_ZERO = ("sched_setaffinity",)
 
@@ -113,10 +118,22 @@ def build_filter(machine: Machine, own_pid: int, *, may_exec: bool, unix_sockets
     rules["socketpair"] = _allow_values((_AF_UNIX,))
     rules |= {name: _allow_values((own_pid,)) for name in _ONLY_SELF}
     rules |= {name: _allow_values((0, own_pid)) for name in _SELF_OR_ZERO}
-    rules["prlimit64"] = _read_only_limits()
+    # With no new limit alone: root could raise what confines it.
+    rules["prlimit64"] = _only_null(_ARG2_OFFSET)
     rules["fcntl"] = _refuse_values((_F_SETOWN, _F_SETOWN_EX), _ARG1_OFFSET)
     rules["ioctl"] = _refuse_values((_FIOSETOWN, _SIOCSPGRP), _ARG1_OFFSET)
     rules["prctl"] = _refuse_values((_PR_SET_PDEATHSIG, _PR_SET_MM, _PR_SET_PTRACER))
+    return b"".join(_prologue(machine) + _by_number(machine, rules) + [_ret(_ALLOW)])
+
+
+def build_lock(machine: Machine) -> bytes:
+    """A second filter for a process whose driver is connected: no socket is made or led anywhere any more.
+
+    A filter cannot read the path of a connect(2), so before this one AF_UNIX sockets reach every path.
+    """
+    refuse = _ret(_ERRNO | errno.EPERM)
+    rules: dict[str, list[bytes]] = {name: [refuse] for name in _NEW_CONNECTIONS}
+    rules["sendto"] = _only_null(_ARG4_OFFSET)
     return b"".join(_prologue(machine) + _by_number(machine, rules) + [_ret(_ALLOW)])
 
 
@@ -152,9 +169,9 @@ def _allow_values(values: tuple[int, ...]) -> list[bytes]:
     return [_load(_ARG0_OFFSET), *_match(values, _ret(_ALLOW)), _ret(_ERRNO | errno.EPERM)]
 
 
-def _read_only_limits() -> list[bytes]:
-    """prlimit64 with no new limit: root could raise what confines it. The pointer's two halves must be 0."""
-    refuse, halves = _ret(_ERRNO | errno.EPERM), (_ARG2_OFFSET, _ARG2_OFFSET + 4)
+def _only_null(pointer: int) -> list[bytes]:
+    """Allowed where this argument is a null pointer: both its halves must be 0."""
+    refuse, halves = _ret(_ERRNO | errno.EPERM), (pointer, pointer + 4)
     return [step for half in halves for step in (_load(half), _jump(_JEQ, 0, 1, 0), refuse)] + [_ret(_ALLOW)]
 
 

@@ -10,10 +10,15 @@ import threading
 import time
 
 WARMED = []
+KEPT = []
 
 
 def warm(fds):
     WARMED.append(len(fds))
+    try:
+        KEPT.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    except PermissionError:
+        pass
 
 
 def make(fds):
@@ -38,6 +43,9 @@ def make(fds):
         "chmod": lambda path: os.chmod(path, 0o777),
         "connect": lambda: socket.create_connection(("127.0.0.1", 9), 1),
         "unix_socket": lambda: socket.socket(socket.AF_UNIX).close(),
+        "socket_while_warming": lambda: "opened" if KEPT else "refused",
+        "reach": _reach,
+        "find_in_memory": _find_in_memory,
         "execute": lambda: subprocess.run(["/bin/true"]).returncode,
         "fork": os.fork,
         "fork_with_clone3": _clone3,
@@ -59,6 +67,44 @@ def make(fds):
         "hang_up": lambda: os.closerange(3, 100) or time.sleep(30),
         "compute": _compute,
     }
+
+
+def _reach(path, how):
+    match how:
+        case "kept":
+            KEPT[0].getsockname()
+        case "connect":
+            KEPT[0].connect(path)
+        case "sendto":
+            KEPT[0].sendto(b"x", path)
+        case "sendmsg":
+            KEPT[0].sendmsg([b"x"], [], 0, path)
+        case "bind":
+            KEPT[0].bind("here")
+        case "socketpair":
+            socket.socketpair()
+
+
+def _find_in_memory(backwards):
+    """How often a text lies in this process's writable memory; the text is given backwards, so as not to be found."""
+    wanted, found = bytes(reversed(backwards.encode())), 0
+    first, rest = wanted[:4], wanted[4:]
+    del wanted
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb") as memory:
+        for line in maps:
+            span, mode = line.split()[:2]
+            begin, end = (int(x, 16) for x in span.split("-"))
+            if mode.startswith("rw") and "[vvar" not in line:
+                memory.seek(begin)
+                try:
+                    block = memory.read(end - begin)
+                except OSError:
+                    continue
+                at = block.find(first)
+                while at >= 0:
+                    found += block[at + 4 : at + 4 + len(rest)] == rest
+                    at = block.find(first, at + 1)
+    return found
 
 
 def _reverse(payload):
