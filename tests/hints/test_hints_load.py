@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from hints import load_hints
-from hints.load import parse_hints
-from kbtui.domain.proposal import Space
+from hints import choose_hints, load_hints
+from hints.load import parse_hints, user_folder
+from kbtui.domain.profile import Bottleneck, Diagnosis, Finding
+from kbtui.domain.proposal import Phase, Space
 from kbtui.errors import UsageError
 from kbtui.generation.playbook import load_entries
 from kbtui.generation.playbook.entry import families
 from kbtui.generation.rewrites import REWRITES
 
+HINTS = load_hints()
 GOOD = """
 space = "tiling"
 [[hint]]
@@ -33,8 +35,59 @@ def test_shipped_hints_cover_every_space_and_name_only_operators_that_exist():
 
     assert {h.space for h in hints} == set(Space)
     assert {op for h in hints for op in h.operators} <= operators
-    assert all(h.operators for h in hints)
     assert {f for h in hints for f in h.families} <= set(families())
+
+
+def test_there_are_forty_hints_and_each_says_why_at_what_cost_and_from_where():
+    hints = load_hints()
+
+    assert len(hints) >= 40
+    assert [h.id for h in hints if not (h.why and h.cost and h.source and h.answers)] == []
+
+
+@pytest.mark.parametrize("bottleneck", list(Bottleneck))
+@pytest.mark.parametrize("family", [None, *families()])
+def test_every_bottleneck_leads_to_hints_of_two_spaces_in_every_family(bottleneck, family):
+    diagnosis = Diagnosis("slow", (Finding(bottleneck, 0.5, ()),), "s", 100.0, 50.0, "counters")
+    chosen = choose_hints(HINTS, family, diagnosis, Phase.COARSE, (), 99)
+    answering = [h for h in chosen if bottleneck in h.answers]
+
+    assert len({h.space for h in answering}) >= 2
+    assert chosen[: len(answering)] == tuple(answering)
+
+
+def test_a_hint_for_a_later_chip_is_left_out():
+    hints = load_hints()
+    later = {h.id for h in hints if h.since_arch > 80}
+
+    assert later
+    assert not later & {h.id for h in choose_hints(hints, "linear_relu_div", None, Phase.COARSE, (), 99, arch=80)}
+    assert later <= {h.id for h in choose_hints(hints, "linear_relu_div", None, Phase.COARSE, (), 99, arch=90)}
+
+
+def test_a_users_own_hints_join_the_shipped_ones_and_win(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shipped = load_hints(own=tmp_path)
+    (tmp_path / "mine.toml").write_text(GOOD.replace('id = "b"', f'id = "{shipped[0].id}"'))
+    monkeypatch.setenv("KBTUI_HINTS", str(tmp_path))
+    hints = {h.id: h for h in load_hints()}
+
+    assert len(hints) == len(shipped) + 1
+    assert hints["a"].advice == "Do this."
+    assert hints[shipped[0].id].advice == "Do that."
+
+
+def test_without_a_folder_of_their_own_a_user_has_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("KBTUI_HINTS", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert user_folder() is None
+    (tmp_path / "kbtui" / "hints").mkdir(parents=True)
+    assert user_folder() == tmp_path / "kbtui" / "hints"
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("KBTUI_HINTS", str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match="KBTUI_HINTS names no folder"):
+        load_hints()
 
 
 def test_every_operator_names_hints_that_exist_and_that_name_it_back():
@@ -62,7 +115,9 @@ def test_a_hint_without_a_space_takes_the_files():
         ('operators = ["tile_size"]', 'operators = "tile_size"', "'operators'"),
         ('space = "tiling"', "", "'space'"),
         ('space = "launch"', 'space = "lunch"', "'lunch'"),
-        ('id = "b"', 'id = "b"\nwhy = 1', "unknown key 'why'"),
+        ('id = "b"', 'id = "b"\nwy = 1', "unknown key 'wy'"),
+        ('id = "b"', 'id = "b"\nsince = "hopper"', "'since' is 'hopper'"),
+        ('id = "b"', 'id = "b"\nwhy = ""', "'why'"),
         ("[[hint]]", "[[hints]]", "unknown key 'hints'"),
         ('id = "a"', 'id = "a', "not TOML"),
     ],
