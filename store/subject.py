@@ -34,7 +34,8 @@ def subject(event: Event, summaries: Mapping[str, str], first: str | None = None
     match event:
         case RunStarted():
             generators = " + ".join(event.generators)
-            return f"start {event.problem} on {event.device.name}: {generators}, {budget_text(event.budget)}"
+            unvetted = ", unvetted" if event.unvetted else ""
+            return f"start {event.problem} on {event.device.name}: {generators}, {budget_text(event.budget)}{unvetted}"
         case ProblemOpened():
             return _opened(event)
         case CandidateAdmitted(candidate=candidate):

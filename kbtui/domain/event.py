@@ -51,6 +51,7 @@ class RunStarted:
     child_entry: ChildEntry
     ladder: tuple[Rung, ...]
     kernel_path: str | None = None
+    unvetted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from kbtui.domain.event import CommandAccepted, Envelope, Event, Spent
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import ProposalRequest, Receipt
+from kbtui.domain.vetting import Vetting
 
 SampleSink = Callable[[LiveSample], None]
 
@@ -35,6 +36,15 @@ class Device(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Vets(Protocol):
+    """A device that can tell whether a problem's gate catches kernels that compute nothing."""
+
+    def vet(self, problem: Problem, allclose: float | None = None) -> Vetting:
+        """Blocks. What is wrong with the problem is in the answer; ``allclose`` judges as KernelBench does."""
+        ...
 
 
 class Generator(Protocol):

@@ -18,6 +18,7 @@ from kbtui.engine.quiet import QuietDevice, packing_between
 from kbtui.engine.replaying import generators_on, meter_on, problem_on, spent_of
 from kbtui.engine.requests import diagnosis_of
 from kbtui.engine.spec import RunSpec
+from kbtui.engine.vetted import refuse_unsound
 from kbtui.errors import EngineError, KbtuiError, UsageError
 from kbtui.evaluation.devices import REPLAY, open_device
 from kbtui.kernel_file import with_kernel
@@ -157,6 +158,8 @@ def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Itera
     device = open_device(spec.device, workspace.root)
     try:
         problem = problem_on(device, problem)
+        if not spec.unvetted:
+            refuse_unsound(device, problem, workspace.root)
         started = RunStarted(
             run="",
             problem=problem.spec.name,
@@ -170,6 +173,7 @@ def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Itera
             child_entry=spec.child_entry,
             ladder=DEFAULT_LADDER,
             kernel_path=spec.kernel,
+            unvetted=spec.unvetted,
         )
         ledger = create_run(workspace, started, checkpoint=checkpoint)
         try:

@@ -28,3 +28,4 @@ class RunSpec:
     kernel: str | None = None
     repo: str | None = None
     budget_given: bool = True
+    unvetted: bool = False

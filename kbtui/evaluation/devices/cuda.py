@@ -14,6 +14,8 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, ProblemReport
 from kbtui.domain.measurement import Clock, Measurement
 from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.verdict import Proof
+from kbtui.domain.vetting import Vetting
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import DeviceError, EngineError, KbtuiError, UsageError
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
@@ -28,6 +30,7 @@ from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.nvml import Nvml
 from kbtui.evaluation.process import WorkerFailure, Zygote, cuda_policy, probe
+from kbtui.evaluation.vetting.vet import vet
 
 PRIMER_ROLE = "kbtui.evaluation.roles.primer"
 CALL_TIMEOUT_S = 5.0
@@ -83,6 +86,11 @@ class CudaDevice:
         self._opened = opened
         notes = tuple(f"{p.name}: {p.detail}" for p in probe() if not p.enforced)
         return ProblemReport(family, baselines, notes, time.monotonic() - began)
+
+    def vet(self, problem: Problem, allclose: float | None = None) -> Vetting:
+        """See ``ports.Vets``: the null kernels' answers are computed and judged on this GPU."""
+        with self._lock.held():
+            return vet(self._zygote, problem, self.spec, Proof.GPU, allclose)
 
     def prefetch(self, source: str) -> None:
         """Compile for the timed shapes, and for the hidden ones that the first stage runs."""
