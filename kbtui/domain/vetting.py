@@ -86,6 +86,7 @@ class Vetting:
     unvetted: tuple[str, ...]
     notes: tuple[str, ...]
     wall_s: float
+    cpu_s: float = 0.0
 
     @property
     def sound(self) -> bool:
@@ -99,7 +100,7 @@ class Vetting:
             return f"{self.complaints[0]}{more}"
         return (
             f"all {len(self.nulls)} null kernels are caught on {len(self.shapes)} shapes "
-            f"and {len(self.distributions)} distributions ({self.wall_s:.1f} s)"
+            f"and {len(self.distributions)} distribution{'s' if len(self.distributions) > 1 else ''}"
         )
 
 

@@ -18,6 +18,7 @@ from kbtui.domain.problem import Problem, Shape
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
 from kbtui.domain.rung import COMPILE, SCREEN, Rung
 from kbtui.domain.verdict import Proof, Verdict, verified
+from kbtui.domain.vetting import Vetting
 from kbtui.errors import EngineError
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
 from kbtui.evaluation.compile.report import CompileReport
@@ -29,6 +30,7 @@ from kbtui.evaluation.modelled.tracing import Tracer
 from kbtui.evaluation.policy import check_policy, check_signature
 from kbtui.evaluation.process import Zygote, probe
 from kbtui.evaluation.profiling.diagnose import diagnose
+from kbtui.evaluation.vetting.vet import vet
 
 NOT_PROFILED = "no GPU: modelled"
 #: The interpreter takes up to 2 s a call.
@@ -58,15 +60,22 @@ class ModelDevice:
         self._workers = workers or max(1, (os.cpu_count() or 2) - 1)
         self._held = ExitStack()
         self._problem: Problem | None = None
+        self._interpreting: Zygote | None = None
+
+    def vet(self, problem: Problem, allclose: float | None = None) -> Vetting:
+        """See ``ports.Vets``; before ``open``, which then takes over what was started."""
+        return vet(self._interpreter(), problem, self.spec, Proof.INTERPRETER, allclose)
 
     def open(self, problem: Problem) -> ProblemReport:
         """Start the children's zygotes and learn the problem's inputs. Raises UsageError for a reference that raises.
 
         There are no times of PyTorch: they would be measured on another machine than the one modelled.
         """
+        interpreting = self._interpreter()
         self._held.close()
+        self._interpreting = None
+        self._held.enter_context(interpreting)
         logs, cache = self._root / "scratch", self._root / "cache"
-        interpreting = self._held.enter_context(Zygote(logs / "interpreter.log", interpret=True))
         compiling = self._held.enter_context(Zygote(logs / "compiler.log", interpret=False))
         inputs = describe_inputs(compiling, problem)
         self._compiler = self._held.enter_context(
@@ -99,8 +108,16 @@ class ModelDevice:
 
     def close(self) -> None:
         """End all children. Idempotent."""
+        if self._interpreting is not None:
+            self._interpreting.close()
+            self._interpreting = None
         self._held.close()
         self._problem = None
+
+    def _interpreter(self) -> Zygote:
+        if self._interpreting is None:
+            self._interpreting = Zygote(self._root / "scratch" / "interpreter.log", interpret=True)
+        return self._interpreting
 
     @property
     def _opened(self) -> Problem:

@@ -56,7 +56,7 @@ def _complaint(blind: dict[str, list[Cell]], spec: ProblemSpec, allclose: float 
     where = " and ".join(blind)
     output = f" as output {worst.output}" if worst.output else ""
     why, do = _why(worst, spec, allclose)
-    return Complaint(Flaw.NULL_PASSES, f"{null_words(worst.null)}{output} passes on {where}: {why}", do)
+    return Complaint(Flaw.NULL_PASSES, f"{null_words(worst.null)}{output} would pass on {where}: {why}", do)
 
 
 def _why(worst: Cell, spec: ProblemSpec, allclose: float | None) -> tuple[str, str]:
