@@ -65,7 +65,7 @@ class Entry:
     def _given(self, device: DeviceSpec, spec: ProblemSpec) -> dict[str, Value]:
         """Constants that are no choice: the chip's, and the problem's own numbers (``eps`` fills ``EPS``)."""
         numbers = {name.upper(): _number(text) for name, text in spec.params}
-        known = {"N_SMS": device.n_sms, "SHARED_BYTES": device.shared_per_block, **numbers}
+        known = {"N_SMS": device.n_sms, "SHARED_BYTES": device.shared_per_block, "ARCH": device.arch, **numbers}
         constants = read_constants(self.template)
         return {name: value for name, value in known.items() if name in constants and value is not None}
 
@@ -97,6 +97,9 @@ def load_entries(family: str | None) -> tuple[Entry, ...]:
 
 
 def _number(text: str) -> Value | None:
+    """A number, or 1 and 0 for ``true`` and ``false``; None of other text."""
+    if text in ("true", "false"):
+        return int(text == "true")
     try:
         return int(text)
     except ValueError:
