@@ -79,7 +79,10 @@ def step_curve(
     _draw_steps(grid, _rows(points, x_end, columns, row_of), g)
     for i in starred:
         grid[row_of(points[i][1])][_column(points[i][0], x_end, columns)] = (g.champion, Role.GOOD)
-    at_row = {row_of(level.value): level for level in levels}
+    at_row: dict[int, Level] = {}
+    for level in levels:
+        r, met = row_of(level.value), at_row.get(row_of(level.value))
+        at_row[r] = Level(met.value, f"{met.name}, {level.name}", level.role) if met else level
     for r, level in at_row.items():
         _name_level(grid[r], level)
     labelled = {height - 1, 0, height // 2} | set(at_row)
@@ -102,6 +105,28 @@ def _name_level(cells: list[Part], level: Level) -> None:
         if start >= 0 and all(role is level.role for _, role in cells[start : start + drawn]):
             cells[start : start + drawn] = [(c, level.role) for c in name]
             return
+
+
+def scatter(values: Sequence[float], level: float, width: int, height: int, g: Glyphs) -> list[Line]:
+    """The newest values as dots in order, with a line at ``level``; a cell that holds several is a larger dot."""
+    shown = values[-2 * width :]
+    low, high = min(*shown, level), max(*shown, level)
+    per_cell = 2 if len(shown) > width else 1
+
+    def row_of(y: float) -> int:
+        return round((y - low) / ((high - low) or 1.0) * (height - 1))
+
+    grid: list[list[Part]] = [[(" ", Role.PLAIN)] * width for _ in range(height)]
+    grid[row_of(level)] = [(g.level, Role.DIM)] * width
+    for i, y in enumerate(shown):
+        cell = grid[row_of(y)][i // per_cell]
+        role = Role.GOOD if y > level else Role.BAD if y < level else Role.PLAIN
+        grid[row_of(y)][i // per_cell] = (g.dots[1] if cell[0] in g.dots else g.dots[0], role)
+    labels = {0: low, height - 1: high, row_of(level): level}
+    return [
+        ((f"{labels[r]:.3f} " if r in labels else " " * 6, Role.DIM), *_merged(grid[r]))
+        for r in range(height - 1, -1, -1)
+    ]
 
 
 def _rows(

@@ -192,7 +192,12 @@ class Feed:
             problem = load_problem(problem_path).spec
         except (KbtuiError, OSError):  # moved or removed since: the run can be looked at without it
             problem = None
-        self._tell(Declared(run, problem, load_hints()))
+        try:
+            hints = load_hints()
+        except KbtuiError as error:  # someone edits them: said, and the rest is shown
+            hints = ()
+            self._tell(Failure(str(error)))
+        self._tell(Declared(run, problem, hints))
 
     def _fold(self, run: str) -> None:
         moment = Moment(run)

@@ -26,6 +26,13 @@ def time_us(microseconds: float, g: Glyphs) -> str:
     return f"{microseconds:.2f} {g.micro}" if microseconds < 10 else f"{microseconds:.1f} {g.micro}"
 
 
+def time_span(low_us: float, high_us: float, g: Glyphs) -> str:
+    """An interval of times with its unit once: ``129.7–129.8 µs``."""
+    low, high = time_us(low_us, g), time_us(high_us, g)
+    number, _, unit = low.partition(" ")
+    return f"{number}{g.dash}{high}" if high.endswith(unit) else f"{low}{g.dash}{high}"
+
+
 def ratio(value: float, g: Glyphs) -> str:
     """``1.41×``; three decimals near one, where they matter."""
     return f"{value:.3f}{g.times}" if 0.9 < value < 1.1 else f"{value:.2f}{g.times}"

@@ -27,6 +27,7 @@ class Glyphs:
     unverified: str
     champion: str
     incumbent: str
+    was_best: str
     pinned: str
     marked: str
     alive: str
@@ -68,18 +69,20 @@ class Glyphs:
 UNICODE = Glyphs(
     ascii_only=False, times="×", dash="–", arrow="→", micro="µs", ellipsis="…", at_most="≤ ", dot="·",
     cursor="▸", running="▶", waiting="○", promoted="↑", pruned="↓", rejected="✗", unverified="?",
-    champion="★", incumbent="◆", pinned="⚑", marked="●", alive="●", paused="‖", ended="■", lost="✗", pending="»",
+    champion="★", incumbent="◆", was_best="☆", pinned="⚑", marked="●", alive="●", paused="‖", ended="■", lost="✗",
+    pending="»",
     step_done="■", step_here="▶", step_todo="·", bar="▏▎▍▌▋▊▉█", bar_empty="·", spark="▁▂▃▄▅▆▇█",
     axis="┤", axis_zero="┼", rule="─", curve_flat="─", curve_rise="│", curve_top="╭",
     curve_bottom="╯", level="╌", point="●", span="━", wrap="↪", fold="⋯", divider="│",
     branch="├╴", last_branch="└╴", trunk="│ ", differs="≠", slope="╱", roof_2="╌", kernel="●", parent="○", bound="◆",
-    dots="·•",
+    dots="•●",
 )  # fmt: skip
 
 ASCII = Glyphs(
     ascii_only=True, times="x", dash="-", arrow="->", micro="us", ellipsis="..", at_most="<= ", dot="-",
     cursor=">", running=">", waiting="o", promoted="^", pruned="v", rejected="x", unverified="?",
-    champion="*", incumbent="+", pinned="!", marked="@", alive="*", paused="=", ended="#", lost="X", pending="~",
+    champion="*", incumbent="+", was_best="%", pinned="!", marked="@", alive="*", paused="=", ended="#", lost="X",
+    pending="~",
     step_done="#", step_here=">", step_todo=".", bar="#", bar_empty=".", spark="_.-=+*%@",
     axis="|", axis_zero="+", rule="-", curve_flat="-", curve_rise="|", curve_top="+",
     curve_bottom="+", level=".", point="*", span="=", wrap="\\", fold="...", divider="|",

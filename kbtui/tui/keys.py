@@ -149,7 +149,7 @@ KEYS: tuple[Key, ...] = (
         "right_square_bracket,n",
         "]",
         _look("next_change"),
-        "",
+        "next",
         "Next change in the diff; next page of a candidate.",
         Group.LOOK,
     ),
@@ -158,12 +158,12 @@ KEYS: tuple[Key, ...] = (
         "left_square_bracket,N,shift+n",
         "[",
         _look("previous_change"),
-        "",
+        "previous",
         "Previous change in the diff; previous page of a candidate.",
         Group.LOOK,
     ),
-    Key("unified", "u", "u", _look("unified"), "", "Diff side by side or unified.", Group.LOOK),
-    Key("axis", "t", "t", _look("axis"), "", "Best-so-far curve over wall time or GPU time.", Group.LOOK),
+    Key("unified", "u", "u", _look("unified"), "unified", "Diff side by side or unified.", Group.LOOK),
+    Key("axis", "t", "t", _look("axis"), "wall/GPU", "Best-so-far curve over wall time or GPU time.", Group.LOOK),
     Key(
         "compare",
         "c",
@@ -174,17 +174,19 @@ KEYS: tuple[Key, ...] = (
         Group.LOOK,
         13,
     ),
-    Key("board", "v", "v", _look("board"), "", "Cards as a board, a column a rung, or as a list.", Group.LOOK),
+    Key(
+        "board", "v", "v", _look("board"), "board/list", "Cards as a board, a column a rung, or as a list.", Group.LOOK
+    ),
     Key(
         "bests",
         "i",
         "i",
         _look("bests"),
-        "",
+        "bests",
         "History and lineage: only what was a best once, and what led to it; again shows all.",
         Group.LOOK,
     ),
-    Key("order", "o", "o", _look("order"), "", "Order the history: newest, fastest, highest rung.", Group.LOOK),
+    Key("order", "o", "o", _look("order"), "order", "Order the history: newest, fastest, highest rung.", Group.LOOK),
     Key(
         "filter",
         "slash",
@@ -205,7 +207,15 @@ KEYS: tuple[Key, ...] = (
         Group.LOOK,
         20,
     ),
-    Key("copy", "y", "y", _look("copy"), "", "Copy the candidate's source to the clipboard and to a file.", Group.LOOK),
+    Key(
+        "copy",
+        "y",
+        "y",
+        _look("copy"),
+        "copy",
+        "Copy the candidate's source to the clipboard and to a file.",
+        Group.LOOK,
+    ),
     Key(
         "zoom",
         "f",
@@ -224,12 +234,18 @@ KEYS: tuple[Key, ...] = (
     Key("pane_6", "6", "6", "screen.pane(6)", "lineage", "Lineage: the tree of candidates.", Group.MOVE, 18),
     Key("pane_7", "7", "7", "screen.pane(7)", "", "Compare: two candidates side by side.", Group.MOVE),
     Key("pane_8", "8", "8", "screen.pane(8)", "log", "Log: every event of the run.", Group.MOVE, 19),
-    Key("next_pane", "tab", "tab", "screen.step_pane(1)", "", "Next pane.", Group.MOVE),
+    Key("next_pane", "tab", "tab", "screen.step_pane(1)", "next pane", "Next pane.", Group.MOVE),
     Key("previous_pane", "shift+tab", "shift+tab", "screen.step_pane(-1)", "", "Previous pane.", Group.MOVE),
     Key(
-        "back", "escape", "esc", "screen.back", "", "Back: leave the filter, the full screen, or this page.", Group.MOVE
+        "back",
+        "escape",
+        "esc",
+        "screen.back",
+        "back",
+        "Back: leave the filter, the full screen, or this page.",
+        Group.MOVE,
     ),
-    Key("runs", "r", "r", "screen.runs", "", "The list of runs.", Group.MOVE),
+    Key("runs", "r", "r", "screen.runs", "runs", "The list of runs.", Group.MOVE),
     Key("help", "question_mark", "?", "screen.help", "help", "Help for the focused pane.", Group.PROGRAM, 1),
     Key(
         "palette",
@@ -242,6 +258,18 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("leave", "q", "q", "app.leave", "leave", "Leave; the search goes on without you.", Group.PROGRAM, 0),
 )
+
+#: What each pane's own keys are: they come first in the key bar while the pane has the focus.
+PANE_KEYS: dict[str, tuple[str, ...]] = {
+    "rungs": ("pause", "pin", "prune", "promote", "open", "board"),
+    "live": ("pause", "axis", "zoom"),
+    "bottleneck": ("hint", "zoom", "open"),
+    "diff": ("next_change", "previous_change", "diff_base", "unified", "zoom", "copy"),
+    "history": ("order", "bests", "filter", "open", "mark", "compare", "copy"),
+    "lineage": ("bests", "filter", "open", "mark", "compare"),
+    "compare": ("diff_base", "mark", "open"),
+    "log": ("filter", "open"),
+}
 
 BY_ID = {key.id: key for key in KEYS}
 

@@ -5,7 +5,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, Plan, Recorder, recorded, samples
+from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, SAMPLES_SHA, Plan, Recorder, recorded, samples, samples_json
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CandidateAdmitted, CommandAccepted, CommandKind, Envelope, Event, ProposalsMade
@@ -112,7 +112,12 @@ class FakeSource:
         return [ref for event in tried for ref in event.outcome.artifacts]  # type: ignore[union-attr]
 
     def artifact(self, sha256: str) -> bytes:
-        return {PROMPT_SHA: b"# Task\nMake this softmax faster.", REPLY_SHA: b"```python\nimport triton\n```"}[sha256]
+        texts = {
+            PROMPT_SHA: "# Task\nMake this softmax faster.",
+            REPLY_SHA: "```python\nimport triton\n```",
+            SAMPLES_SHA: samples_json(),
+        }
+        return texts[sha256].encode()
 
     def tell(self, event: Event, wall_s: float = 1.0) -> None:
         """Something happens in the run."""

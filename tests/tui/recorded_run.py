@@ -3,6 +3,7 @@
 Deterministic. Times are invented but of the size measured on the chip.
 """
 
+import json
 import random
 from dataclasses import dataclass, field, replace
 
@@ -33,9 +34,12 @@ from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, v
 RUN = "softmax-7"
 SHAPES = ("4096x16384", "16x16384", "4096x65536")
 EAGER_US = (177.0, 10.2, 1051.0)
-BOUND_US = (124.8, 0.5, 499.0)
+COMPILE_US = (157.0, 11.9, 779.0)
+#: Bytes moved once over the data sheet's 4.8 TB/s.
+BOUND_US = (111.85, 0.437, 447.39)
 PROMPT_SHA = source_sha("prompt")
 REPLY_SHA = source_sha("reply")
+SAMPLES_SHA = source_sha("samples")
 
 
 @dataclass(frozen=True)
@@ -234,11 +238,14 @@ class Recorder:
                 ("playbook", "rewrites", "llm"), "qwen2.5-coder:7b", ChildEntry.PARENT, DEFAULT_LADDER,
             )
         )  # fmt: skip
-        eager = Measurement(
-            device.clock,
-            tuple(ShapeTiming(s, t, t * 0.995, t * 1.006, 40) for s, t in zip(SHAPES, EAGER_US, strict=True)),
+        eager, compiled = (
+            Measurement(
+                device.clock,
+                tuple(ShapeTiming(s, t, t * 0.995, t * 1.006, 40) for s, t in zip(SHAPES, times, strict=True)),
+            )
+            for times in (EAGER_US, COMPILE_US)
         )
-        baselines = () if self.modelled else (Baseline("eager", eager), Baseline("compile", None, "no C compiler"))
+        baselines = () if self.modelled else (Baseline("eager", eager), Baseline("compile", compiled))
         self.note(ProblemOpened(ProblemReport("row_reduction", baselines)), 9.1, 2.0)
 
     def note(self, event: Event, wall_s: float = 0.0, gpu_s: float = 0.0) -> None:
@@ -309,11 +316,12 @@ class Recorder:
             self._timing(s, plan.us * k)
             for s, k in zip(SHAPES[: 1 if rung == 1 else 3], (1, 0.049, 3.95), strict=False)
         )
-        profiled = rung == PROFILE
+        profiled, name = rung == PROFILE, candidate_id(number)
         outcome = RungOutcome(
             verdict, 0.0 if self.modelled else cost * 0.4, cost, (), None,
             Measurement(self.device.clock, timings, tuple(comparisons)),
             self._profile(plan) if profiled else None, self._diagnosis(plan) if profiled else None,
+            (ArtifactRef(f"pairs-{name}-r3.json", SAMPLES_SHA),) if profiled and not self.modelled else (),
         )  # fmt: skip
         score = PLANS[0].us / plan.us
         if vs is None:
@@ -369,14 +377,23 @@ class Recorder:
         if self.modelled:
             return Profile(SHAPES[0], not_profiled="a model has no counters; run on cuda:N to profile")
         reached = BOUND_US[0] / plan.us
-        metrics = (Evidence("dram__throughput.avg.pct_of_peak_sustained_elapsed", 100 * reached, "% of peak"),)
-        return Profile(
-            SHAPES[0], metrics, (("long_scoreboard", 61.0), ("barrier", 9.0), ("math_pipe", 4.0)), ("softmax_kernel",)
+        peak = "avg.pct_of_peak_sustained"
+        metrics = (
+            Evidence(f"sm__throughput.{peak}_elapsed", 18.0, "%"),
+            Evidence(f"gpu__dram_throughput.{peak}_elapsed", 100 * reached, "%"),
+            Evidence(f"lts__throughput.{peak}_elapsed", 44.0, "%"),
+            Evidence(f"l1tex__throughput.{peak}_active", 31.0, "%"),
+            Evidence("dram__bytes_read.sum", 0.272e9, "byte"),
+            Evidence("dram__bytes_write.sum", 0.268e9, "byte"),
+            Evidence("lts__t_sector_hit_rate.pct", 50.1, "%"),
+            Evidence("launch__registers_per_thread", 64, "register/thread"),
         )
+        stalls = (("long_scoreboard", 61.0), ("barrier", 9.0), ("math_pipe_throttle", 4.0), ("selected", 3.0))
+        return Profile(SHAPES[0], metrics, stalls, ("softmax_kernel",))
 
     def _diagnosis(self, plan: Plan) -> Diagnosis:
         reached = BOUND_US[0] / plan.us
-        sentence = f"Memory bound: {reached:.0%} of copy bandwidth; {1 - reached:.0%} left to the problem's bound."
+        sentence = f"Memory bound: {reached:.0%} of the problem's bound; {1 - reached:.0%} left."
         evidence = (
             Evidence("memory", 100 * reached, "% of peak"),
             Evidence("compute", 18.0, "% of peak"),
@@ -413,6 +430,21 @@ def recorded(device: DeviceSpec | None = None, ended: EndReason | None = None) -
     if ended is not None:
         recorder.note(RunEnded(ended, "the budget of 30 minutes is spent"), 900.0)
     return recorder
+
+
+def samples_json() -> str:
+    """A stored log of samples: three processes, two opponents' turns each, as the engine attaches it."""
+    rng = random.Random(5)
+
+    def pairs(mine: float, other: float) -> list[dict[str, list[float]]]:
+        drift = rng.gauss(0, 0.3)
+        return [
+            {"candidate": [mine + drift + rng.gauss(0, 0.3)] * 2, "other": [other + drift + rng.gauss(0, 0.4)] * 2}
+            for _ in range(16)
+        ]
+
+    processes = [{"c0009": {SHAPES[0]: pairs(135.1, 137.9), SHAPES[1]: pairs(6.62, 6.76)}} for _ in range(3)]
+    return json.dumps({"candidate": "c0015", "rung": 3, "unit": "us", "processes": processes})
 
 
 def samples(n_pairs: int = 14) -> list[LiveSample]:

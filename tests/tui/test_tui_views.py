@@ -190,7 +190,7 @@ def test_bottleneck_of_an_unprofiled_candidate_is_its_parents_and_says_so(moment
     view = bottleneck_view(moment, "c0040", G)
     assert bottleneck_title(view) == "Bottleneck of c0015, parent of c0040"
     said = "\n".join(plain(row) for row in bottleneck_lines(view, 70, G))
-    assert "Memory bound: 92%" in said
+    assert "Memory bound: 83%" in said
     assert "limited by registers" in said
     assert "long scoreboard 61 %" in said
     assert "several rows a program" in said

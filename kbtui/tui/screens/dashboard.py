@@ -162,6 +162,7 @@ class Dashboard(KeyedScreen):
             pane.display = number == self.active if self.single else number <= _TOGETHER
         self.query_one(TabLine).choose(self.active)
         self.query_one(DiffPane).set_whole(self.single)
+        self.query_one(KeyBar).show_pane(PANES[self.active - 1])
         self._focus_active()
         self.call_after_refresh(self.show)
 
@@ -182,6 +183,7 @@ class Dashboard(KeyedScreen):
             if self.query_one(f"#{name}") in event.widget.ancestors_with_self and number != self.active:
                 self.active = number
                 self.query_one(TabLine).choose(number)
+                self.query_one(KeyBar).show_pane(name)
 
     # What the lists tell
 

@@ -48,8 +48,8 @@ class Detail(KeyedScreen):
     DEFAULT_CSS = """
     Detail #columns-detail { height: 1fr; }
     Detail .pane { width: 1fr; height: 1fr; }
-    Detail #facts { width: 2fr; }
-    Detail #document { width: 3fr; }
+    Detail #facts { width: 4fr; }
+    Detail #document { width: 5fr; }
     Detail.narrow .pane { display: none; }
     Detail.narrow .pane.active { display: block; }
     """

@@ -108,7 +108,8 @@ def card_of(moment: Moment, tried: Tried, g: Glyphs, marked: str | None, asked: 
     steps = _steps(moment.state, tried, standing, rung, g)
     c = tried.candidate
     score = fmt.ratio(tried.score, g) if tried.score is not None else ""
-    operator = c.origin.operator.replace("_", " ")
+    problem = moment.state.started.problem if moment.state.started else ""
+    operator = c.origin.operator.removeprefix(f"{problem}_").replace("_", " ")
     return Card(c.id, c.summary, operator, score, standing, rung, number, steps, flags, asked)
 
 
@@ -178,7 +179,7 @@ def _share(r: RungColumn, cell: int, g: Glyphs) -> str:
     """The rung's part of the spend as a bar and a number, beside the most it may take while others wait."""
     if not r.seen:
         return ""
-    limit = f" of {r.allowed:.0%}" if cell >= 17 and r.allowed < 1 else ""
+    limit = f", cap {r.allowed:.0%}" if cell >= 17 and r.allowed < 1 else ""
     return f"{bar(r.share, max(min(cell - 6 - len(limit), 12), 3), g)} {r.share:.0%}{limit}"
 
 

@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hints.choose import choose_hints
 from kbtui.domain.event import RungCompleted
-from kbtui.domain.profile import Diagnosis, Evidence, KernelResources, Profile
+from kbtui.domain.profile import Diagnosis, KernelResources, Profile
+from kbtui.domain.proposal import Phase
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.tui import fmt
 from kbtui.tui.draw import bar
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment, children_of
-from kbtui.tui.text import Line, Role, fit, line, wrap
+from kbtui.tui.text import Line, Role, clip, fit, line, width_of, wrap
+from kbtui.tui.view.roofline import Roofline, roofline_lines, roofline_of
+from kbtui.tui.view.speed import speed_lines, speed_of_light, stall_lines
 from kbtui.tui.view.standing import ROLES, Standing, glyph_of, hint_word, standing_of
 
 _SOURCES = {
@@ -18,22 +22,25 @@ _SOURCES = {
     "compiled": "from the compiled kernel, no counters",
     "model": "from the model",
 }
-#: ncu's names and ours as a person says them; other names have their underscores turned to spaces.
-_NAMES = {
-    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "compute",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram",
-    "lts__t_sectors_hit_rate.pct": "L2 hits",
-    "sm__warps_active.avg.pct_of_peak_sustained_active": "warps active",
-}
+#: Evidence that has a line of its own, or a bar of the speed of light.
+_ELSEWHERE = ("occupancy", "dram", "memory", "compute", "arithmetic")
+#: Hints that were not tried yet are named up to so many.
+_UNTRIED_SHOWN = 3
+#: From this width on the roofline stands beside the rest.
+_BESIDE_FROM = 88
+_ROOFLINE_LINES = 13
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A hint or operator that was tried on this kernel, and what became of it."""
+    """A hint that answers the diagnosis, or an operator that was tried, and what became of it.
+
+    ``standing`` is None where it was not tried on this kernel yet.
+    """
 
     name: str
     candidate: str
-    standing: Standing
+    standing: Standing | None
     words: str
 
 
@@ -59,6 +66,7 @@ class BottleneckView:
     not_profiled: str | None
     answers: tuple[Answer, ...]
     times: tuple[ShapeTime, ...] = ()
+    roofline: Roofline | str = ""
 
 
 def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> BottleneckView | None:
@@ -84,7 +92,17 @@ def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> Bottlene
         missing,
         _answers(moment, shown.candidate.id, g),
         _times(shown),
+        _roofline(moment, shown),
     )
+
+
+def _roofline(moment: Moment, shown: Tried) -> Roofline | str:
+    started, parents = moment.state.started, shown.candidate.parents
+    if started is None:
+        return ""
+    parent = moment.state.tried.get(parents[0]) if parents else None
+    beside = (parents[0], parent) if parent is not None else None
+    return roofline_of(started.device, moment.problem, (shown.candidate.id, shown), beside)
 
 
 def _times(tried: Tried) -> tuple[ShapeTime, ...]:
@@ -136,9 +154,23 @@ def _answers(moment: Moment, candidate: str, g: Glyphs) -> tuple[Answer, ...]:
         kept = newest.get(name)
         if kept is None or (child.score or 0) >= (kept.score or 0) or child.waiting_at is not None:
             newest[name] = child
-    return tuple(
+    tried = [
         Answer(name, t.candidate.id, standing_of(moment, t), hint_word(moment, t, g)) for name, t in newest.items()
-    )
+    ]
+    return (*tried, *_untried(moment, candidate, set(newest)))
+
+
+def _untried(moment: Moment, candidate: str, tried_names: set[str]) -> list[Answer]:
+    """The advice that answers the diagnosis best and was not followed from this kernel yet."""
+    diagnosis = _newest_diagnosis(moment.state.tried[candidate])
+    if diagnosis is None:
+        return []
+    found = {f.bottleneck.value for f in diagnosis.findings}
+    family = moment.state.opened.report.family if moment.state.opened else None
+    ranked = choose_hints(moment.hints, family, diagnosis, Phase.COARSE, (), len(moment.hints))
+    fitting = [h.id.replace("_", " ") for h in ranked if found & set(h.answers)]
+    names = [name for name in fitting if name not in tried_names][:_UNTRIED_SHOWN]
+    return [Answer(name, "", None, "not tried yet") for name in names]
 
 
 def bottleneck_title(view: BottleneckView | None) -> str:
@@ -151,21 +183,44 @@ def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs, height:
     if view is None:
         return wrap(
             "What bounds the kernel under the cursor appears here once one has been compiled and measured: "
-            "the resource, the numbers behind it, and which hints it led to.",
+            "the resource, the numbers behind it, and which hints it led to. Choose a candidate with the arrows in "
+            "1, 5 or 6; where no engine works, R starts one.",
             width,
             Role.DIM,
         )
+    if width < _BESIDE_FROM:
+        return [*_told(view, width, g), *_roofline_lines(view, width, _ROOFLINE_LINES, g)]
+    half = width // 2
+    left = _told(view, half - 2, g)
+    right = _roofline_lines(view, width - half, min(max(height - 1, 9), 20), g)
+    rows = max(len(left), len(right))
+    padded = [clip(left[i], half - 2, g.ellipsis) if i < len(left) else () for i in range(rows)]
+    return [
+        (*row, (" " * max(half - width_of(row), 1), Role.PLAIN), *(right[i] if i < len(right) else ()))
+        for i, row in enumerate(padded)
+    ]
+
+
+def _told(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
+    """Everything but the roofline."""
     out: list[Line] = []
     if view.diagnosis is not None:
         out += wrap(view.diagnosis.sentence, width, Role.STRONG, most=3)
         out += _headroom(view.diagnosis, width, g)
+        out += speed_lines(speed_of_light(view.diagnosis, view.profile), width, g)
         out += _evidence(view, width, g)
-    out += _resources(view.resources, width)
     if view.profile is not None and view.profile.stalls:
-        out += _stalls(view.profile.stalls, width)
+        out += [((fit("stalls", 12), Role.DIM),), *stall_lines(view.profile.stalls, width, 4, g)]
+    out += _resources(view.resources, width)
     if view.not_profiled:
         out += wrap(f"not profiled: {view.not_profiled}", width, Role.WARN, most=2)
-    return out + _answer_lines(view.answers, width, g) + _time_lines(view.times, g)
+    return [*out, *_answer_lines(view.answers, width, g), *_time_lines(view.times, g)]
+
+
+def _roofline_lines(view: BottleneckView, width: int, height: int, g: Glyphs) -> list[Line]:
+    if isinstance(view.roofline, Roofline):
+        return roofline_lines(view.roofline, width, height, g)
+    return wrap(view.roofline, width, Role.DIM)
 
 
 def _time_lines(times: Sequence[ShapeTime], g: Glyphs) -> list[Line]:
@@ -191,25 +246,11 @@ def _headroom(diagnosis: Diagnosis, width: int, g: Glyphs) -> list[Line]:
 
 
 def _evidence(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
-    """Shares of a peak as bars, heaviest finding first; other numbers as words. Occupancy has its own line."""
-    numbers: dict[str, Evidence] = {}
+    """The numbers behind the sentence that no bar shows, heaviest finding first."""
     found = [e for f in view.diagnosis.findings for e in f.evidence] if view.diagnosis else []
-    for item in found + list(view.profile.metrics if view.profile else ()):
-        if view.resources and item.name == "occupancy":
-            continue
-        numbers.setdefault(_NAMES.get(item.name, item.name.replace("_", " ")), item)
-    bars = [(n, e) for n, e in numbers.items() if e.unit.startswith("%")][:4]
-    room = max(min(width - 12 - 20, 24), 6)
-    out = [
-        line(
-            (f"{fit(n, 11, g.ellipsis)} ", Role.DIM),
-            (bar(e.value / 100, room, g), Role.ACCENT),
-            f"{e.value:>4.0f} {e.unit}",
-        )
-        for n, e in bars
-    ]
-    others = [f"{n} {e.value:.4g} {e.unit}".strip() for n, e in numbers.items() if not e.unit.startswith("%")][:4]
-    return out + (wrap(f" {g.dot} ".join(others), width, Role.DIM, most=2) if others else [])
+    numbers = {e.name: e for e in found if e.name not in _ELSEWHERE}
+    shown = [f"{n.replace('_', ' ')} {e.value:.4g} {e.unit}".strip() for n, e in numbers.items()][:6]
+    return wrap(f" {g.dot} ".join(shown), width, Role.DIM, most=2) if shown else []
 
 
 def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
@@ -231,27 +272,18 @@ def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
     return out
 
 
-def _stalls(stalls: Sequence[tuple[str, float]], width: int) -> list[Line]:
-    ranked = sorted(stalls, key=lambda s: -s[1])[:4]
-    shown: list[str] = []
-    for name, percent in ranked:
-        text = f"{name.replace('_', ' ')} {percent:.0f} %"
-        if sum(len(s) + 2 for s in shown) + len(text) + 12 <= width:
-            shown.append(text)
-    return [line(("stalls      ", Role.DIM), "  ".join(shown))]
-
-
 def _answer_lines(answers: Sequence[Answer], width: int, g: Glyphs) -> list[Line]:
     if not answers:
-        return [((fit("hints       none tried on it yet; h adds one", width).rstrip(), Role.DIM),)]
+        return [line(("hints       none tried on it yet; h adds one", Role.DIM))]
     out: list[Line] = []
     for i, a in enumerate(answers):
-        name_room = max(min(width - 12 - 31, 30), 12)
+        name_room = max(min(width - 12 - 27, 30), 14)
+        said = f"{glyph_of(a.standing, g)} {a.candidate} {a.words}" if a.standing is not None else f"{g.dot} {a.words}"
         out.append(
             line(
                 (f"{'hints' if i == 0 else '':<12}", Role.DIM),
-                f"{fit(a.name, name_room, g.ellipsis)} {g.arrow} ",
-                (f"{glyph_of(a.standing, g)} {a.candidate} {a.words}", ROLES[a.standing]),
+                (f"{fit(a.name, name_room, g.ellipsis)} {g.arrow} ", Role.PLAIN if a.standing else Role.DIM),
+                (said, ROLES[a.standing] if a.standing is not None else Role.DIM),
             )
         )
     return out

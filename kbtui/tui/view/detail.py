@@ -41,23 +41,27 @@ def _origin(moment: Moment, tried: Tried, width: int, g: Glyphs) -> list[Line]:
     kids = children_of(moment.state, c.id)
     out: list[Line] = [
         line((f"{glyph_of(standing, g)} {c.id} {standing.value}  ", ROLES[standing]), (c.summary, Role.STRONG)),
-        _fact("made by", made),
-        _fact("parents", ", ".join(c.parents) or "none (a first draft)"),
-        _fact("structure", c.structure),
-        _fact("commit", tried.commit[:12]),
-        _fact("score", f"{fmt.ratio(tried.score, g)} over the run's first kernel" if tried.score else "not timed yet"),
+        *_fact("made by", made, width),
+        *_fact("parents", ", ".join(c.parents) or "none (a first draft)", width),
+        *_fact("structure", c.structure, width),
+        *_fact("commit", tried.commit[:12], width),
+        *_fact(
+            "score", f"{fmt.ratio(tried.score, g)} over the first kernel" if tried.score else "not timed yet", width
+        ),
     ]
     if c.origin.params:
-        out += [_fact("parameters", ", ".join(f"{k}={v}" for k, v in c.origin.params))]
+        out += _fact("parameters", ", ".join(f"{k}={v}" for k, v in c.origin.params), width)
     if kids:
-        out += [_fact("children", f"{len(kids)}: {', '.join(t.candidate.id for t in kids[:12])}")]
+        out += _fact("children", f"{len(kids)}: {', '.join(t.candidate.id for t in kids[:12])}", width)
     for note in c.notes:
         out += wrap(f"note: {note}", width, Role.DIM)
     return out
 
 
-def _fact(name: str, value: str) -> Line:
-    return line((f"{name:<11}", Role.DIM), value)
+def _fact(name: str, value: str, width: int, role: Role = Role.PLAIN) -> list[Line]:
+    """A name and its value, which goes on below where it is long."""
+    rows = wrap(value, width - 11, role) or [()]
+    return [((f"{name if i == 0 else '':<11}", Role.DIM), *row) for i, row in enumerate(rows)]
 
 
 def _rung(moment: Moment, result: RungCompleted, width: int, g: Glyphs) -> list[Line]:
@@ -71,27 +75,29 @@ def _rung(moment: Moment, result: RungCompleted, width: int, g: Glyphs) -> list[
     out += wrap(result.reason, width, Role.STRONG)
     where = f", line {verdict.line}" if verdict.line else ""
     said = f"{verdict.kind.value} ({verdict.reason.value}{where}), stage {verdict.stage}, proof {verdict.proof.value}"
-    out.append(line(("gate       ", Role.DIM), (said, role)))
+    out += _fact("gate", said, width, role)
     if verdict.error is not None:
-        out.append(_fact("error", f"{verdict.error:.1e} relative L2"))
+        out += _fact("error", f"{verdict.error:.1e} relative L2", width)
     if verdict.detail:
         out += wrap(verdict.detail, width, Role.DIM, indent=" " * 11)
-    out.append(_fact("cost", spent))
-    return out + (_timings(outcome.measurement, g) if outcome.measurement else [])
+    out += _fact("cost", spent, width)
+    return out + (_timings(outcome.measurement, width, g) if outcome.measurement else [])
 
 
-def _timings(measured: Measurement, g: Glyphs) -> list[Line]:
-    head = [("shape", 18, False), ("device", 10, True), ("95 % interval", 21, True), ("end to end", 11, True)]
-    out: list[Line] = [((columns(head) + f"   ({measured.clock.value})", Role.DIM),)]
+def _timings(measured: Measurement, width: int, g: Glyphs) -> list[Line]:
+    shown = 4 if width >= 60 else 3
+    head = [("shape", 14, False), ("device", 9, True), ("95 % interval", 19, True), ("end to end", 11, True)][:shown]
+    modelled = f"   ({measured.clock.value})" if measured.clock is Clock.MODELLED else ""
+    out: list[Line] = [((columns(head) + modelled, Role.DIM),)]
     for t in measured.timings:
-        span = f"{fmt.time_us(t.low_us, g)}{g.dash}{fmt.time_us(t.high_us, g)}" if t.low_us != t.high_us else ""
+        span = fmt.time_span(t.low_us, t.high_us, g) if t.low_us != t.high_us else ""
         end = fmt.time_us(t.end_to_end_us, g) if t.end_to_end_us is not None else ""
-        cells = [(t.shape, 18, False), (fmt.time_us(t.device_us, g), 10, True), (span, 21, True), (end, 11, True)]
-        out.append(((columns(cells), Role.PLAIN),))
+        cells = [(t.shape, 14, False), (fmt.time_us(t.device_us, g), 9, True), (span, 19, True), (end, 11, True)]
+        out.append(((columns(cells[:shown]), Role.PLAIN),))
     for c in measured.comparisons:
         words = f", {evidence_words(c)}" if measured.clock is Clock.MEASURED else " (modelled)"
         numbers = f"{fmt.interval(c.ratio, c.low, c.high, g)} {c.outcome.value}"
-        out.append(line((f"against {c.against:<10} ", Role.DIM), numbers + words))
+        out += wrap(f"against {c.against}: {numbers}{words}", width)
         out += [_shape_ratio(s.shape, s.ratio, s.low, s.high, g) for s in c.shapes] if len(c.shapes) > 1 else []
     if measured.unstable:
         out.append(line((f"! unstable: {measured.unstable}", Role.WARN)))

@@ -174,7 +174,7 @@ def _intervals(tried: Tried, width: int, g: Glyphs) -> list[Line]:
             continue
         out.append(title_line(f"Rung {rung} ({m.clock.value})", width, g))
         for t in m.timings:
-            span = f"{fmt.time_us(t.low_us, g)}{g.dash}{fmt.time_us(t.high_us, g)}" if t.low_us != t.high_us else ""
+            span = fmt.time_span(t.low_us, t.high_us, g) if t.low_us != t.high_us else ""
             cells = [(t.shape, 18, False), (fmt.time_us(t.device_us, g), 10, True), (span, 21, True)]
             out.append(line(f"{columns(cells)}  ", (counted(t.n_samples, "sample"), Role.DIM)))
     if not out:

@@ -8,11 +8,14 @@ from statistics import median
 from kbtui.domain.measurement import Clock, LiveSample
 from kbtui.scheduler.reasons import evidence_words
 from kbtui.tui import fmt
-from kbtui.tui.draw import Level, gauge, sparkline, step_curve, time_axis
+from kbtui.tui.draw import Level, gauge, scatter, sparkline, step_curve, time_axis
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
 from kbtui.tui.text import Line, Role, line, spread, wrap
 from kbtui.tui.view.standing import compile_over_eager, eager_level, versus
+
+#: A pane this high has room for each pair's ratio over so many rows.
+_PAIRS_FROM_HEIGHT, _PAIR_ROWS = 24, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +192,15 @@ def live_lines(view: LiveView, width: int, height: int, g: Glyphs, by_gpu: bool 
         out += _modelled_lines(view.modelled_on, width)
     if view.race is not None:
         out += _race_lines(view.race, width, g)
+        if height >= _PAIRS_FROM_HEIGHT and view.curve is not None:
+            out += _pair_lines(view.race, width, g)
     elif view.settled is not None:
         out += _settled_lines(view.settled, width, g)
     elif view.curve is None:
         out += wrap(
             "Samples of the running candidate against the incumbent appear here as they are taken, "
-            "and how the best has moved. Nothing has been timed yet.",
+            "and how the best has moved. Nothing has been timed yet. p resumes a search that is paused; "
+            "R starts an engine where there is none.",
             width,
             Role.DIM,
         )
@@ -231,6 +237,13 @@ def _race_lines(race: Race, width: int, g: Glyphs) -> list[Line]:
     out.append(spread(numbers, ((f"{pair}{shapes}", Role.DIM),), width, g.ellipsis))
     out.append(_gauge_line(race.ratio, race.low, race.high, race.verdict, width, g))
     return out
+
+
+def _pair_lines(race: Race, width: int, g: Glyphs) -> list[Line]:
+    """Each pair's own ratio as it arrived: whether the difference is steady, and how far it scatters."""
+    ratios = [other / mine for mine, other in zip(race.candidate_us, race.other_us, strict=True) if mine > 0]
+    head = line(("each pair, above 1 the candidate is faster", Role.DIM))
+    return [head, *scatter(ratios, 1.0, max(min(width - 8, 80), 8), _PAIR_ROWS, g)] if ratios else []
 
 
 def _gauge_line(ratio: float, low: float, high: float, verdict: str, width: int, g: Glyphs) -> Line:

@@ -36,7 +36,7 @@ STALL_WORDS = {
     "imc_miss": "misses the constant cache",
     "gmma": "waits for the tensor core",
 }
-_LABEL = 12
+_LABEL, _STALL_LABEL = 12, 19
 
 
 def speed_of_light(diagnosis: Diagnosis | None, profile: Profile | None) -> list[tuple[str, float]]:
@@ -56,26 +56,29 @@ def speed_of_light(diagnosis: Diagnosis | None, profile: Profile | None) -> list
 def speed_lines(shares: Sequence[tuple[str, float]], width: int, g: Glyphs) -> list[Line]:
     """The busiest unit stands out: it is the one that could bound the kernel."""
     top = max((value for _, value in shares), default=0.0)
-    return [_share_line(unit, value, "of peak", width, value == top and value > 0, g) for unit, value in shares]
+    room = max(min(width - _LABEL - 14, 24), 6)
+    return [
+        (
+            *_share_line(unit, value, _LABEL, room, Role.ACCENT if value == top > 0 else Role.PLAIN, g),
+            (" of peak", Role.DIM),
+        )
+        for unit, value in shares
+    ]
 
 
 def stall_lines(stalls: Sequence[tuple[str, float]], width: int, most: int, g: Glyphs) -> list[Line]:
     """The heaviest reasons as bars, with what each means where there is room."""
     ranked = sorted((s for s in stalls if s[0] != "selected"), key=lambda s: -s[1])[:most]
+    room = max(min(width - _STALL_LABEL - 6, 24 if width < 70 else 12), 6)
+    words_room = width - _STALL_LABEL - room - 8
     out = []
     for name, percent in ranked:
-        words = STALL_WORDS.get(name, "")
-        words = words if len(words) + 32 <= width else ""
-        shown = _share_line(name.replace("_", " "), percent, "", width - (len(words) + 2 if words else 0), False, g)
-        out.append((*shown, (f"  {words}", Role.DIM)) if words else shown)
+        words = STALL_WORDS.get(name, "") if words_room >= 20 else ""
+        shown = _share_line(name.replace("_", " "), percent, _STALL_LABEL, room, Role.PLAIN, g)
+        out.append((*shown, (f"  {fit(words, words_room, g.ellipsis).rstrip()}", Role.DIM)) if words else shown)
     return out
 
 
-def _share_line(name: str, percent: float, unit: str, width: int, loud: bool, g: Glyphs) -> Line:
-    label = 18 if not unit else _LABEL
-    room = max(min(width - label - 5 - len(unit) - 1, 24), 6)
-    role = Role.ACCENT if loud else Role.PLAIN
+def _share_line(name: str, percent: float, label: int, room: int, role: Role, g: Glyphs) -> Line:
     drawn = bar(percent / 100, room, g)
-    return line(
-        (fit(name, label - 1, g.ellipsis) + " ", Role.DIM), (drawn, role), (f"{percent:>4.0f} %", role), f" {unit}"
-    )
+    return line((fit(name, label - 1, g.ellipsis) + " ", Role.DIM), (drawn, role), (f"{percent:>4.0f} %", role))

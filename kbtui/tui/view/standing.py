@@ -21,6 +21,7 @@ class Standing(StrEnum):
     WAITING = "waiting"
     CHAMPION = "champion"
     INCUMBENT = "incumbent"
+    WAS_BEST = "was best"
     PROMOTED = "promoted"
     PRUNED = "pruned"
     REJECTED = "rejected"
@@ -32,6 +33,7 @@ ROLES: dict[Standing, Role] = {
     Standing.WAITING: Role.PLAIN,
     Standing.CHAMPION: Role.GOOD,
     Standing.INCUMBENT: Role.GOOD,
+    Standing.WAS_BEST: Role.PLAIN,
     Standing.PROMOTED: Role.PLAIN,
     Standing.PRUNED: Role.DIM,
     Standing.REJECTED: Role.BAD,
@@ -46,6 +48,7 @@ def glyph_of(standing: Standing, g: Glyphs) -> str:
         Standing.WAITING: g.waiting,
         Standing.CHAMPION: g.champion,
         Standing.INCUMBENT: g.incumbent,
+        Standing.WAS_BEST: g.was_best,
         Standing.PROMOTED: g.promoted,
         Standing.PRUNED: g.pruned,
         Standing.REJECTED: g.rejected,
@@ -69,6 +72,8 @@ def standing_of(moment: Moment, tried: Tried) -> Standing:
         return Standing.UNVERIFIED
     if candidate in state.incumbents.values():
         return Standing.INCUMBENT
+    if decision is Decision.CROWN:
+        return Standing.WAS_BEST
     return Standing.PRUNED
 
 

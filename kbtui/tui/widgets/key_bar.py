@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from kbtui.tui.keys import BY_ID, KEYS, Key
+from kbtui.tui.keys import BY_ID, KEYS, PANE_KEYS, Key
 
 
 class KeyBar(Static):
@@ -19,17 +19,24 @@ class KeyBar(Static):
 
     def __init__(self, ids: tuple[str, ...] = (), id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        keys = [BY_ID[i] for i in ids] if ids else [k for k in KEYS if k.label]
-        self.keys = keys
+        self.keys = [BY_ID[i] for i in ids] if ids else [k for k in KEYS if k.label]
+        self._pane = ""
+
+    def show_pane(self, pane: str) -> None:
+        """Put the keys of the pane that has the focus first."""
+        if pane != self._pane:
+            self._pane = pane
+            self.refresh()
 
     def render(self) -> Content:
         return Content("  ").join(self._fitting()).pad_left(1)
 
     def _fitting(self) -> list[Content]:
-        """The keys that fit in the width, in the table's order; help and leave are always the last two."""
+        """The keys that fit in the width, in the table's order; help and leave are always among them."""
+        first = PANE_KEYS.get(self._pane, ())
         chosen: set[str] = set()
         room = self.size.width
-        for key in sorted(self.keys, key=lambda k: k.bar):
+        for key in sorted(self.keys, key=lambda k: (k.id not in ("help", "leave"), k.id not in first, k.bar)):
             needed = len(key.shown) + len(self._label(key)) + 3
             if needed > room:
                 break
