@@ -1,0 +1,27 @@
+"""Slow because all 32 warps add up every tile, and wait for each other twice to do it."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mat_vec_sum_each_tile(matrix_ptr, vector_ptr, out_ptr, row_stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    total = 0.0
+    for start in range(0, n_cols, BLOCK):
+        inside = start + columns < n_cols
+        a = tl.load(matrix_ptr + row * row_stride + start + columns, mask=inside, other=0.0)
+        v = tl.load(vector_ptr + start + columns, mask=inside, other=0.0)
+        tl.debug_barrier()
+        total += tl.sum(a * v, axis=0)
+        tl.debug_barrier()
+    tl.store(out_ptr + row, total)
+
+
+def kernel_function(matrix: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
+    n_rows, n_cols = matrix.shape
+    out = torch.empty((n_rows,), device=matrix.device, dtype=matrix.dtype)
+    mat_vec_sum_each_tile[(n_rows,)](matrix, vector, out, matrix.stride(0), n_cols, BLOCK=4096, num_warps=32)
+    return out
