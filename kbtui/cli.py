@@ -89,6 +89,9 @@ def run(
     repo: Annotated[Path | None, typer.Option("--repo", help="Your git repository, to add the run's branch to")] = None,
     seed: Annotated[int | None, typer.Option("--seed")] = None,
     child_entry: Annotated[str | None, typer.Option("--child-entry", help="parent or screen")] = None,
+    unvetted: Annotated[
+        bool, typer.Option("--unvetted", help="Search even if kernels that compute nothing would pass; the run says so")
+    ] = False,
     headless: Headless = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
     as_json: AsJson = False,
@@ -131,6 +134,7 @@ def run(
         child_entry=ChildEntry(settings.child_entry),
         kernel=str(kernel.resolve()) if kernel else None,
         repo=str(repo.resolve()) if repo else None,
+        unvetted=unvetted,
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))
@@ -300,20 +304,38 @@ def verify(
     kernel: Annotated[Path | None, typer.Option("--kernel", help="Default: the problem's first kernel")] = None,
     device: DeviceKey = None,
     seed: Annotated[int, typer.Option("--seed")] = 0,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the policy instead")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="The policy and the gate as applied here; with --kernel, what it checked")
+    ] = False,
+    harden: Annotated[
+        bool, typer.Option("--harden", help="For a KernelBench file: inputs and a tolerance that make it sound")
+    ] = False,
+    write: Annotated[
+        Path | None, typer.Option("--write", help="With --harden: a new folder for the problem that is sound")
+    ] = None,
+    allclose: Annotated[
+        float | None, typer.Option("--allclose", min=0, help="Vet by torch.allclose with this atol and rtol instead")
+    ] = None,
     bisect: Annotated[bool, typer.Option("--bisect", help="For git bisect run: 125 instead of 2, 3 and 4")] = False,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel through the whole gate: 0 verified, 1 rejected, 3 unverified."""
-    from kbtui.commands.verify import BISECT_SKIP, explain_policy
+    """Vet a problem, then run a kernel through the whole gate: 0 verified, 1 rejected, 2 refused, 3 unverified."""
+    from kbtui.commands.verify import BISECT_SKIP, Asked
     from kbtui.commands.verify import verify as run_gate
 
-    if explain:
-        finish(explain_policy(problem))
+    settings = _settings(workspace=workspace, device=device)
+    if explain and kernel is None and not harden:
+        from kbtui.commands.explain import explain_problem
+
+        finish(explain_problem(problem, settings.device, as_json))
+    asked = Asked(_workspace(workspace), problem, kernel, settings.device, seed, as_json, explain, allclose)
+    if harden or write is not None:
+        from kbtui.commands.harden import harden_file
+
+        finish(harden_file(asked, write))
     try:
-        settings = _settings(workspace=workspace, device=device)
-        code = run_gate(_workspace(workspace), problem, kernel, settings.device, seed, as_json)
+        code = run_gate(asked)
     except KbtuiError as error:
         if not bisect:
             raise
