@@ -2,6 +2,7 @@
 
 import difflib
 import importlib.util
+import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,10 +19,13 @@ from kbtui.domain.problem import (
     ShapeRole,
     Tolerance,
 )
+from kbtui.domain.rung import CONFIRM
 from kbtui.errors import UsageError
 
 DISTRIBUTIONS = ("normal", "wide", "offset", "tiny", "mixed", "structured")
 _DECLARATION, _REFERENCE, _KERNEL = "problem.toml", "reference.py", "kernel.py"
+#: The key that names a file in KernelBench's format in place of reference.py.
+_KERNELBENCH = "kernelbench"
 
 T = TypeVar("T")
 
@@ -77,7 +81,10 @@ def _load_file(path: Path) -> Problem:
 def _load_folder(folder: Path) -> Problem:
     if not (folder / _DECLARATION).is_file():
         raise UsageError(f"{folder} has no {_DECLARATION}", "a problem's folder holds problem.toml and reference.py")
-    spec = _parse(folder / _DECLARATION)
+    table = _table(folder / _DECLARATION)
+    spec = parse_spec(table, str(folder / _DECLARATION))
+    if _KERNELBENCH in table:
+        return Problem(spec, ProblemFormat.KERNELBENCH, str(folder.resolve()), _model(folder, table), None)
     if not (folder / _REFERENCE).is_file():
         raise UsageError(f"{folder} has no {_REFERENCE}", "write reference(*inputs) and make_inputs(...) there")
     kernel = folder / _KERNEL
@@ -97,12 +104,26 @@ def _read(path: Path) -> str:
         raise UsageError(f"cannot read {path}: {error}", "check the file") from None
 
 
-def _parse(path: Path) -> ProblemSpec:
+def _model(folder: Path, table: Mapping[str, Any]) -> str:
+    """The file in KernelBench's format that a folder declares inputs and tolerance for."""
+    name = _Table(table, str(folder / _DECLARATION)).take(_KERNELBENCH, str)
+    source = _read(folder / name)
+    if Path(name).name != name or not is_kernelbench(source):
+        raise UsageError(f"{folder / name} is not in KernelBench's format", f"{_KERNELBENCH} names a file beside it")
+    return source
+
+
+def kernelbench_file(problem: Problem) -> Path:
+    """Where the file of a problem in KernelBench's format lies: the problem itself, or beside its problem.toml."""
+    path = Path(problem.path)
+    return path / str(_table(path / _DECLARATION)[_KERNELBENCH]) if path.is_dir() else path
+
+
+def _table(path: Path) -> dict[str, Any]:
     try:
-        table = tomllib.loads(_read(path))
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(_read(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}", "mend that line") from None
-    return parse_spec(table, str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +173,7 @@ def parse_spec(plain: Mapping[str, Any], where: str) -> ProblemSpec:
     table = _Table(plain, where)
     table.only(
         "name", "summary", "family", "dtype", "distributions", "target_speedup", "bytes", "flops",
-        "tolerance", "allowed_ops", "params", *_ROLES,
+        "tolerance", "allowed_ops", "params", _KERNELBENCH, *_ROLES,
     )  # fmt: skip
     dtype = _dtype(table.take("dtype", str), where)
     spec = ProblemSpec(
@@ -188,6 +209,10 @@ def _shapes(table: _Table, dtype: str) -> tuple[Shape, ...]:
     timed_first = [s for s in shapes if s.role is ShapeRole.TUNE and s.from_rung <= 1]
     if not timed_first:
         raise UsageError(f"{table.where} has no [[tune]] shape with from_rung = 1", "name the shape to screen on")
+    names = [s.name for s in shapes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{table.where} has two shapes named {twice}", "leave one out, or give it another name")
     return shapes
 
 
@@ -206,6 +231,8 @@ def _shape(table: _Table, role: ShapeRole) -> Shape:
     dtype = table.maybe("dtype", str)
     plain_name = "x".join(str(size) for _, size in sizes) + (f" {dtype}" if dtype else "")
     from_rung = table.maybe("from_rung", int)
+    if from_rung is not None and not 1 <= from_rung <= CONFIRM:
+        raise UsageError(f"{table.where}: from_rung is {from_rung}", f"rungs that time are 1 to {CONFIRM}")
     return Shape(
         name=table.maybe("name", str) or plain_name,
         dims=sizes,
@@ -227,11 +254,13 @@ def _distributions(table: _Table) -> tuple[str, ...]:
 def _tolerance(table: _Table, dtype: str) -> Tolerance:
     given = _Table(table.maybe("tolerance", dict) or {}, f"{table.where} [tolerance]")
     given.only("floor", "element")
+    floor, element = given.maybe("floor", float), given.maybe("element", float)
+    if floor is not None and not 0 < floor < 1:
+        raise UsageError(f"{given.where}: floor is {floor:g}", "it is a relative error between 0 and 1, such as 1e-6")
+    if element is not None and not 0 < element < math.inf:
+        raise UsageError(f"{given.where}: element is {element:g}", "it is a multiple of the error allowed on the whole")
     default = Tolerance(TOLERANCE_FLOOR[dtype])
-    return Tolerance(
-        given.maybe("floor", float) or default.floor,
-        given.maybe("element", float) or default.element,
-    )
+    return Tolerance(floor or default.floor, element or default.element)
 
 
 def _check_formulas(spec: ProblemSpec, where: str) -> None:

@@ -1,6 +1,7 @@
 """What is to be made faster: a reference, its inputs over a set of shapes, a tolerance, a first kernel."""
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -122,7 +123,10 @@ _BINARY: Mapping[type[ast.operator], Callable[[float, float], float]] = {
 
 
 def evaluate_formula(formula: str, names: Mapping[str, float]) -> float:
-    """Arithmetic on named numbers; raises ValueError on anything else, naming what it met."""
+    """Arithmetic on named numbers; raises ValueError on anything else, naming what it met, and where none comes out.
+
+    May raise ZeroDivisionError and OverflowError as arithmetic does.
+    """
 
     def value(node: ast.expr) -> float:
         match node:
@@ -141,6 +145,11 @@ def evaluate_formula(formula: str, names: Mapping[str, float]) -> float:
 
     try:
         tree = ast.parse(formula, mode="eval")
+        found = value(tree.body)
     except SyntaxError as error:
         raise ValueError(f"formula {formula!r} is not an expression: {error.msg}") from None
-    return value(tree.body)
+    except (RecursionError, MemoryError):
+        raise ValueError(f"formula {formula[:40]!r}... is nested too deeply") from None
+    if not isinstance(found, float) or not math.isfinite(found):
+        raise ValueError(f"formula {formula!r} gives {found}")
+    return found

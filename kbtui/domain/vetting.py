@@ -73,6 +73,15 @@ class NullSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class DistributionFit:
+    """How a reference bears a distribution: the least share of finite answers, and its largest own error."""
+
+    distribution: str
+    finite: float
+    own: float
+
+
+@dataclass(frozen=True, slots=True)
 class Vetting:
     """``criterion``: in words. ``unvetted``: what could not be tried, and why. ``notes``: what is weak, not wrong."""
 
@@ -87,6 +96,8 @@ class Vetting:
     notes: tuple[str, ...]
     wall_s: float
     cpu_s: float = 0.0
+    fits: tuple[DistributionFit, ...] = ()
+    reductions: tuple[str, ...] = ()
 
     @property
     def sound(self) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kbtui.domain.problem import Problem, ProblemFormat
 from kbtui.errors import UsageError
-from kbtui.problems import load_problem
+from kbtui.problems import kernelbench_file, load_problem
 from kbtui.scheduler.state import RunState, problem_sha
 
 _SAMPLES = "sample_kernels"
@@ -49,7 +49,8 @@ def read_problem_files(problem: Problem) -> ProblemFiles:
     """The declaration, the reference, and the modules beside it or of the samples that it imports."""
     path = Path(problem.path)
     if problem.format is ProblemFormat.KERNELBENCH:
-        return ProblemFiles(problem, path.name, {path.name: problem.reference_source})
+        name = kernelbench_file(problem).name
+        return ProblemFiles(problem, name, {name: problem.reference_source, **_declared(path)})
     files = {"reference.py": problem.reference_source}
     files["problem.toml"] = (path / "problem.toml").read_text(encoding="utf-8")
     waiting = [problem.reference_source]
@@ -59,6 +60,11 @@ def read_problem_files(problem: Problem) -> ProblemFiles:
                 files[name] = module.read_text(encoding="utf-8")
                 waiting.append(files[name])
     return ProblemFiles(problem, "reference.py", files)
+
+
+def _declared(path: Path) -> dict[str, str]:
+    """What a folder declares for a file in KernelBench's format."""
+    return {"problem.toml": (path / "problem.toml").read_text(encoding="utf-8")} if path.is_dir() else {}
 
 
 def _modules_beside(source: str, folder: Path) -> Iterator[tuple[str, Path]]:

@@ -116,7 +116,9 @@ def notes(cells: Sequence[Cell], spec: ProblemSpec, allclose: float | None) -> t
         told.append(
             f"{at} lets inputs rounded to fewer bits pass ({_some(c.shape for c in lax)}): precision is not held"
         )
-    noisy = [c for c in cells if c.own > _NOISY * spec.tolerance.floor]
+    dtypes = {s.name: spec.dtype_of(s) for s in spec.shapes}
+    usual = {name: max(spec.tolerance.floor, TOLERANCE_FLOOR[dtype]) for name, dtype in dtypes.items()}
+    noisy = [c for c in cells if c.own > _NOISY * usual.get(c.stands_for, spec.tolerance.floor)]
     if noisy:
         worst = max(noisy, key=lambda c: c.own)
         told.append(

@@ -122,8 +122,15 @@ class Vetter:
                     continue
                 judged = _judged(got.to(want.own.dtype).contiguous(), want, problem.spec.tolerance, allclose)
                 cells.append({"null": null.name, "output": i, "lowest_input": lowest, **judged})
+        finite = min(float(torch.isfinite(y).double().mean()) for y in answer)
         moved = sizes.n_bytes(inputs) + sizes.n_bytes([e.own for e in expected])
-        return {"cells": cells, "moved_bytes": moved, "cpu_s": time.process_time()}
+        return {
+            "cells": cells,
+            "moved_bytes": moved,
+            "finite": finite,
+            "own": max(e.own_rel_l2 for e in expected),
+            "cpu_s": time.process_time(),
+        }
 
     @property
     def _opened(self) -> tuple[Problem, LoadedReference]:

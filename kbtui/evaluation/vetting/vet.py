@@ -10,7 +10,7 @@ from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem, Shape, ShapeRole
 from kbtui.domain.verdict import Proof
-from kbtui.domain.vetting import Cell, Complaint, Flaw, Vetting
+from kbtui.domain.vetting import Cell, Complaint, DistributionFit, Flaw, Vetting
 from kbtui.evaluation.process import Worker, WorkerError, WorkerFailure, Zygote
 from kbtui.evaluation.vetting import advice
 from kbtui.evaluation.vetting.declared import formula_complaint, too_large
@@ -37,6 +37,8 @@ class _Found:
     cells: list[Cell] = field(default_factory=list)
     tried: dict[tuple[str, str], None] = field(default_factory=dict)
     cpu_s: float = 0.0
+    fits: dict[str, DistributionFit] = field(default_factory=dict)
+    reductions: list[str] = field(default_factory=list)
 
 
 def vet(zygote: Zygote, problem: Problem, device: DeviceSpec, proof: Proof, allclose: float | None = None) -> Vetting:
@@ -64,6 +66,8 @@ def vet(zygote: Zygote, problem: Problem, device: DeviceSpec, proof: Proof, allc
         notes=tuple(dict.fromkeys(found.notes)),
         wall_s=round(time.monotonic() - began, 2),
         cpu_s=round(found.cpu_s, 2),
+        fits=tuple(found.fits.values()),
+        reductions=tuple(found.reductions),
     )
 
 
@@ -130,6 +134,7 @@ class _Vet:
             return
         for told in words:
             kind, _, axes = told.partition(": ")
+            self.found.reductions.append(f"{axes} ({kind})")
             if kind == "ordered":
                 why = "the order along it matters; only every fourth element was tried"
                 self.found.unvetted.append(f"a part of {axes}: {why}")
@@ -199,6 +204,9 @@ class _Vet:
             for cell in judged["cells"]
         ]
         self.found.cpu_s = judged["cpu_s"]
+        known = self.found.fits.get(trial.distribution, DistributionFit(trial.distribution, 1.0, 0.0))
+        fit = replace(known, finite=min(known.finite, judged["finite"]), own=max(known.own, judged["own"]))
+        self.found.fits[trial.distribution] = fit
         wrong = formula_complaint(self.problem.spec, shape, judged["moved_bytes"])
         if wrong and all(c.flaw is not Flaw.BAD_FORMULA for c in self.found.complaints):
             self.found.complaints.append(wrong)
