@@ -10,6 +10,7 @@ from kbtui.commands.where import open_reader, pick_candidate, pick_run
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode
+from kbtui.leaving.software import in_brief
 from kbtui.result import RunResult, headline, run_result
 
 
@@ -53,6 +54,7 @@ def show(workspace: Path, run: str | None, candidate: str, as_json: bool) -> Exi
     if as_json:
         results = [to_plain(r) for r in tried.results.values()]
         shown: dict[str, Any] = {"candidate": to_plain(tried.candidate), "commit": tried.commit, "results": results}
+        shown["environment"] = dict(state.started.environment) if state.started else {}
         print(json.dumps({**shown, "source": source}, indent=2))
         return ExitCode.DONE
     origin = tried.candidate.origin
@@ -61,6 +63,8 @@ def show(workspace: Path, run: str | None, candidate: str, as_json: bool) -> Exi
     print(f"commit {tried.commit}, parents {', '.join(tried.candidate.parents) or 'none'}")
     for result in tried.results.values():
         print(f"  rung {result.rung}: {result.decision}: {result.reason}{_timings(result)}")
+    if state.started and (ran_with := in_brief(dict(state.started.environment))):
+        print(f"  run with {ran_with}, on {state.started.device.name}")
     for note in tried.candidate.notes:
         print(f"  note: {note}")
     print(f"\n{source}")

@@ -39,6 +39,8 @@ class ChildEntry(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
+    """``environment``: (name, value) of what its numbers depend on: versions, the driver, the sandbox's protections."""
+
     run: str
     problem: str
     problem_path: str
@@ -52,6 +54,7 @@ class RunStarted:
     ladder: tuple[Rung, ...]
     kernel_path: str | None = None
     unvetted: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +155,14 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:
-    """The engine took the run up again after it ended, stopped or was killed; ``budget`` is the one now in force."""
+    """The engine took the run up again after it ended, stopped or was killed; ``budget`` is the one now in force.
+
+    ``environment`` as in RunStarted, of the machine as it is now.
+    """
 
     budget: Budget
     detail: str
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 Event = (

@@ -21,6 +21,7 @@ from kbtui.engine.spec import RunSpec
 from kbtui.engine.vetted import refuse_unsound
 from kbtui.errors import EngineError, KbtuiError, UsageError
 from kbtui.evaluation.devices import REPLAY, open_device
+from kbtui.evaluation.devices.environment import environment_of
 from kbtui.kernel_file import with_kernel
 from kbtui.problems import load_problem
 from kbtui.scheduler.actions import Propose
@@ -174,6 +175,7 @@ def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Itera
             ladder=DEFAULT_LADDER,
             kernel_path=spec.kernel,
             unvetted=spec.unvetted,
+            environment=environment_of(device.spec),
         )
         ledger = create_run(workspace, started, checkpoint=checkpoint)
         try:
@@ -203,7 +205,7 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
                     "start a new run here: times of two chips cannot be compared",
                 )
             _settle_old_commands(ledger, spent)
-            ledger.append(RunResumed(budget, "taken up again"), spent.wall_s, spent.gpu_s)
+            ledger.append(RunResumed(budget, "taken up again", environment_of(device.spec)), spent.wall_s, spent.gpu_s)
             yield problem, ledger, device
         finally:
             device.close()

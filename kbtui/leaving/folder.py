@@ -12,6 +12,7 @@ from kbtui.leaving.header import with_header
 from kbtui.leaving.plan import check_plan
 from kbtui.leaving.problem_files import ProblemFiles
 from kbtui.leaving.rows import csv_text, json_text, plain_rows, rung_rows
+from kbtui.leaving.software import Change, software
 from kbtui.leaving.verified import how_verified
 from kbtui.result import RunResult, headline, run_result
 from kbtui.scheduler.state import RunState, Tried
@@ -59,7 +60,7 @@ def folder_files(left: Left) -> dict[str, str]:
         "results.csv": csv_text(rows),
         "results.json": json_text(rows),
         "events.jsonl": "".join(json.dumps(envelope_to_plain(e)) + "\n" for e in left.envelopes),
-        "environment.json": json_text(environment(left.state, left.exporter)),
+        "environment.json": json_text(environment(left.state, left.envelopes, left.exporter)),
         "artifacts/index.json": json_text([to_plain(a) for a in left.artifacts]),
     }
     if _improved(left):
@@ -71,13 +72,16 @@ def folder_files(left: Left) -> dict[str, str]:
     return {**files, "README.md": readme(left, result)}
 
 
-def environment(state: RunState, exporter: dict[str, str]) -> dict[str, Any]:
+def environment(state: RunState, envelopes: Sequence[Envelope], exporter: dict[str, str]) -> dict[str, Any]:
     """What the run recorded of where and how it ran, and the machine of the export, which may be another."""
     started = state.started
     assert started is not None
+    facts, changes = software(envelopes)
     return {
         "device": to_plain(started.device),
-        "sandbox": list(state.opened.report.sandbox) if state.opened else [],
+        "software": facts,
+        "software_changes": [to_plain_change(change) for change in changes],
+        "sandbox_gaps": list(state.opened.report.sandbox) if state.opened else [],
         "seed": started.seed,
         "generators": list(started.generators),
         "model": started.model,
@@ -87,6 +91,10 @@ def environment(state: RunState, exporter: dict[str, str]) -> dict[str, Any]:
         "problem_sha256": started.problem_sha,
         "exported_on": exporter,
     }
+
+
+def to_plain_change(change: Change) -> dict[str, Any]:
+    return {"from_event": change.seq, "at": change.at, "now": change.now}
 
 
 def readme(left: Left, result: RunResult) -> str:
@@ -132,7 +140,7 @@ def _contents(left: Left) -> list[tuple[str, str]]:
         ("result.json", "what the run found: speedups with intervals, times by shape"),
         ("results.csv", "one row a candidate and rung; `results.json` is the same"),
         ("events.jsonl", "everything that happened, one event a line"),
-        ("environment.json", "device, seed, budget, ladder"),
+        ("environment.json", "device, versions, sandbox, seed, budget, ladder"),
         ("artifacts/", f"{present} files named by their SHA-256; `index.json` says what each is"),
     ]
 

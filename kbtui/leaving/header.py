@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable
 
 from kbtui.domain.candidate import Candidate
+from kbtui.leaving.software import in_brief
 from kbtui.leaving.verified import how_verified
 from kbtui.result import RunResult, ShapeResult, headline
 from kbtui.scheduler.state import RunState, Tried
@@ -45,7 +46,7 @@ def made_by(candidate: Candidate) -> str:
 def _facts(tried: Tried, state: RunState, result: RunResult, at: str) -> list[tuple[str, str]]:
     assert state.started is not None
     candidate, device = tried.candidate, state.started.device
-    parents = ", ".join(candidate.parents) or "none"
+    parents = ", ".join(candidate.parents) or "no other"
     verdict = how_verified(tried)
     return [
         ("Kernel", f"{candidate.summary} ({candidate.structure})"),
@@ -59,6 +60,7 @@ def _facts(tried: Tried, state: RunState, result: RunResult, at: str) -> list[tu
         *_times(result, candidate),
         ("Clock", f"{result.clock}{'' if result.confirmed else ', not confirmed in fresh processes'}"),
         ("Device", f"{device.name} ({device.key}, sm_{device.arch}, {device.n_sms} SMs)"),
+        *([("Software", ran_with)] if (ran_with := in_brief(dict(state.started.environment))) else []),
         ("Date", at),
         *(("Note", note) for note in candidate.notes),
     ]

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from kbtui.leaving.page.shown import Shown
 from kbtui.leaving.page.text import esc, tag, us
+from kbtui.leaving.software import software
 from store.subject import budget_text
 
 
@@ -11,7 +12,9 @@ def environment_section(shown: Shown) -> str:
     run = _pairs(_of_run(shown))
     device = _pairs(_of_device(shown))
     here = _pairs([*shown.exporter.items()])
-    blocks = (("Run", run), ("Device", device), ("This page was made with", here))
+    ran_with = _pairs(_of_software(shown))
+    blocks = [("Run", run), ("Device", device), ("Run with", ran_with), ("This page was made with", here)]
+    blocks = [(name, body) for name, body in blocks if body]
     return tag("div", "".join(tag("div", tag("h3", esc(name)) + body) for name, body in blocks), class_="pair env")
 
 
@@ -56,5 +59,14 @@ def _of_device(shown: Shown) -> list[tuple[str, str]]:
     ]
 
 
-def _pairs(found: Iterable[tuple[str, str]]) -> str:
+def _of_software(shown: Shown) -> list[tuple[str, str]]:
+    facts, changes = software(shown.envelopes)
+    later = [(f"from event {c.seq} on", f"{name} {value or 'gone'}") for c in changes for name, value in c.now.items()]
+    return [*facts.items(), *later]
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    found = list(pairs)
+    if not found:
+        return ""
     return tag("dl", "".join(tag("dt", esc(k)) + tag("dd", esc(v)) for k, v in found))
