@@ -46,7 +46,7 @@ TORCH = frozenset(
 #: Names below ``triton``; ``triton.language`` is allowed as a whole, for it runs nowhere but in kernels.
 TRITON = frozenset({
     "jit", "autotune", "heuristics", "Config", "cdiv", "next_power_of_2", "constexpr_function", "set_allocator",
-    "tools.tensor_descriptor.TensorDescriptor",
+    "tools.tensor_descriptor.TensorDescriptor", "tools.tensor_descriptor.TensorDescriptor.from_tensor",
     "runtime.driver.active.utils.get_device_properties", "runtime.driver.active.get_current_device",
     "runtime.driver.active.get_active_torch_device", "runtime.driver.active.get_current_target",
 })  # fmt: skip

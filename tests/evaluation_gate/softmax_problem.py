@@ -103,7 +103,7 @@ CHEATS = {
             "launch(x, torch.empty_like(x))\nimport numpy as np\na = x.numpy()\n"
             "e = np.exp(a - a.max(-1, keepdims=True))\nreturn torch.from_numpy(e / e.sum(-1, keepdims=True))"
         ),
-        "kernels_do_nothing",
+        "forbidden_op",
     ),
     "wrong shape": (kernel("return launch(x, torch.empty_like(x)).view(-1)"), "wrong_shape"),
     "wrong dtype": (kernel("return launch(x, torch.empty_like(x)).double()"), "wrong_dtype"),

@@ -149,6 +149,11 @@ class CandidateClient:
         """Whether outputs of the right kind came back although no kernel ran."""
         return told.returned(self.worker.call("no_op", timeout_s=self.timeout_s, copy=copy).value)
 
+    def repeat(self, n_calls: int, at_most_s: float) -> int:
+        """Call it so often, its answers left unread; stops after ``at_most_s``. Returns how often it was called."""
+        found = self.worker.call("repeat", timeout_s=self.timeout_s + at_most_s, n_calls=n_calls, at_most_s=at_most_s)
+        return told.count(found.value, "repeat")
+
     def warm_up(self, at_least_s: float) -> float:
         found = self.worker.call("warm_up", timeout_s=self.timeout_s, at_least_s=at_least_s)
         return told.seconds(found.value, "warm_up")

@@ -24,6 +24,7 @@ _BY_TYPE = {
     "SyntaxError": Reason.SYNTAX,
     "NoEntryPoint": Reason.NO_ENTRY_POINT,
     "PermissionError": Reason.SANDBOX_VIOLATION,
+    "GlobalsChanged": Reason.GLOBALS_CHANGED,
 }
 _CRASH_TEXTS = ("CUDA error", "illegal memory access", "misaligned address", "an illegal instruction")
 _MEMORY_TEXTS = ("out of memory", "can't allocate memory")

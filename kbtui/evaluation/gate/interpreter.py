@@ -144,6 +144,8 @@ def _unsupported(source: str, problem: Problem, verdict: Verdict) -> str | None:
             return what
     if re.search(r"\btl\.dot\b", source) and (problem.spec.dtype == "bfloat16" or "bfloat16" in source):
         return "bfloat16 products"
+    if "InterpreterError" in verdict.detail and "'int' object has no attribute" in verdict.detail:
+        return "integers that are tensors where they are compiled"
     if "NotImplementedError" in verdict.detail or "not supported in interpreter" in verdict.detail:
         return "this operation"
     return None

@@ -22,12 +22,12 @@ INTERPRETER_MAX_ELEMENTS = 40_000
 
 class CheckKind(StrEnum):
     """VALUES compares one call; REPEAT calls again on the same inputs, NUDGE on the last ones partly overwritten in
-    place; NO_OP replays with launches that do nothing. NUDGE is planned under the interpreter only, until it has run
-    on a GPU."""
+    place; LATE does as NUDGE after many calls that nobody watched; NO_OP replays with launches that do nothing."""
 
     VALUES = "values"
     REPEAT = "repeat"
     NUDGE = "nudge"
+    LATE = "late"
     NO_OP = "no_op"
 
 
@@ -87,8 +87,10 @@ def _screen(spec: ProblemSpec) -> list[Check]:
         Check(CheckKind.VALUES, probe, once, 0),
         Check(CheckKind.REPEAT, probe, once, 0),
         *[Check(CheckKind.NUDGE, probe, once, 0)] * N_NUDGES,
+        Check(CheckKind.LATE, probe, once, 0),
         Check(CheckKind.NO_OP, probe, once, 0),
         *_cross(timed[:1], distributions),
+        Check(CheckKind.REPEAT, timed[0], distributions[-1], 0),
     ]
 
 
@@ -104,6 +106,7 @@ def _screen_interpreted(spec: ProblemSpec) -> list[Check]:
     return [
         *checks,
         *[Check(CheckKind.NUDGE, probe, extra[-1], 0)] * N_NUDGES,
+        Check(CheckKind.LATE, probe, extra[-1], 0),
         Check(CheckKind.NO_OP, probe, names[0], 0),
     ]
 

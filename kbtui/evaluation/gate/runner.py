@@ -11,6 +11,9 @@ from kbtui.evaluation.gate.told import CheckReport
 from kbtui.evaluation.gate.tolerance import Fault, fault_of, largest_error
 from kbtui.evaluation.process.failures import WorkerFailure
 
+#: Calls before a late check: fewest, and the seconds they may take (the interpreter makes fewer).
+LATE_CALLS, LATE_AT_MOST_S = 40, 0.5
+
 
 @dataclass(slots=True)
 class _Progress:
@@ -49,6 +52,9 @@ def _run(
             return _repeat(referee, candidate, spec, progress)
         case CheckKind.NUDGE:
             return _nudge(check, referee, candidate, spec, progress)
+        case CheckKind.LATE:
+            candidate.repeat(_n_late(check), LATE_AT_MOST_S)
+            return _nudge(check, referee, candidate, spec, progress)
         case CheckKind.NO_OP:
             return _no_op(check, referee, candidate, spec)
 
@@ -77,6 +83,11 @@ def _nudge(
     referee.nudge(check.seed)
     report = candidate.check(0, False, spec.allowed_ops)
     return told_fault(report) or _judged(referee.judge(0), spec, progress)
+
+
+def _n_late(check: Check) -> int:
+    """How many calls go by, another number each time, so that nobody can count on it."""
+    return LATE_CALLS + check.seed % LATE_CALLS
 
 
 def _no_op(check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec) -> Fault | None:

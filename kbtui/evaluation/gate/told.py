@@ -14,6 +14,7 @@ from kbtui.evaluation.process.failures import WorkerNonsense
 #: Reasons that a child may give against its own candidate.
 TOLD_REASONS = frozenset({
     Reason.WRONG_TYPE, Reason.WRONG_SHAPE, Reason.WRONG_DTYPE, Reason.ALIASES_INPUT, Reason.GLOBALS_CHANGED,
+    Reason.SANDBOX_VIOLATION, Reason.KERNELS_DO_NOTHING, Reason.INPUT_MODIFIED,
 })  # fmt: skip
 _MAX_TEXT, _MAX_NAMES, _MAX_US = 300, 32, 1e9
 _MIN_US = 1e-6
@@ -41,6 +42,13 @@ def returned(value: Any) -> bool:
         case {"returned": bool(whether)}:
             return whether
     raise WorkerNonsense("no_op", value)
+
+
+def count(value: Any, method: str) -> int:
+    """A number of calls."""
+    if type(value) is int and 0 <= value < _MAX_US:
+        return value
+    raise WorkerNonsense(method, value)
 
 
 def durations_us(value: Any, n: int, method: str) -> list[float]:

@@ -7,6 +7,7 @@ referee judges values from outside and the engine keeps a clock of its own.
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,16 +17,22 @@ from kbtui.domain.codec import from_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation import candidate_module
 from kbtui.evaluation.model_context import context_from_plain
-from kbtui.evaluation.roles import launches
+from kbtui.evaluation.roles import audit, launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
-from kbtui.evaluation.roles.guard import Watch, global_flags, harness_objects, unwatched
+from kbtui.evaluation.roles.guard import Watch, seen, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
 from kbtui.evaluation.roles.nudge import nudge
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
 from kbtui.evaluation.roles.poison import poison_free_blocks
+from kbtui.evaluation.roles.provenance import Provenance
+from kbtui.evaluation.roles.unchanged import Unchanged, harness_modules, hide_harness
 
 DEVICE_VARIABLE = "KBTUI_DEVICE"
 _NAMES_SHOWN = 8
+
+
+class GlobalsChanged(Exception):  # noqa: N818
+    """The candidate's import replaced something that is not its own."""
 
 
 def device() -> str:
@@ -56,9 +63,13 @@ class Candidate:
         self._layout: Layout | None = None
         self._copies: list[list[Any]] = []
         self._bench: Any = None
+        self._make_bench: Any = None
         self._queue_s = 0.0
-        self._flags = global_flags()
-        self._objects: dict[str, int] = {}
+        self._unchanged: Unchanged | None = None
+        self._refused: Callable[[], tuple[str, ...]] = tuple
+        self._provenance: Provenance | None = None
+        self._fresh = False
+        self._as_watched: list[str] = []
         self._gpu: Callable[[], Any] = contextlib.nullcontext
 
     def warm(self) -> None:
@@ -83,12 +94,35 @@ class Candidate:
         if cache:
             os.environ["TRITON_CACHE_DIR"] = cache
         self._source, self._context = payload.decode(), None
-        self._objects = harness_objects()
         self._function = None
         self._is_model = candidate_module.needs_context(self._source)
+        self._lock_up()
         if not self._is_model:
-            with self._gpu():
-                self.use(candidate_module.load(self._source))
+            self._import()
+
+    def _lock_up(self) -> None:
+        """From here on a candidate's code runs in this process: note what is there, leave nothing lying about."""
+        if device() == "cuda":
+            from kbtui.evaluation.roles.bench import Bench
+
+            self._make_bench = Bench
+        self._provenance = Provenance(device(), (self._mapped.address, self._mapped.n_bytes))
+        modules = harness_modules()
+        hide_harness()
+        self._unchanged = Unchanged(modules)
+        self._refused = audit.install()
+
+    def _import(self, context: dict[str, Any] | None = None) -> None:
+        """Raises what the import raises, GlobalsChanged where it patched something, PermissionError where it tried."""
+        watch = Watch(device(), (), self._provenance)
+        with self._gpu(), launches.intercepted(_let, unwatched), watch:
+            function = candidate_module.load(self._source, context_from_plain(context))
+        changed = self._changed()
+        if changed:
+            raise GlobalsChanged(f"its import changed {', '.join(changed[:_NAMES_SHOWN])}")
+        if self._refused():
+            raise PermissionError(f"its import asked for {', '.join(dict.fromkeys(self._refused()))}")
+        self.use(function)
 
     def use(self, function: Callable[..., Any]) -> None:
         """Run this function from now on (the baseline's way in)."""
@@ -97,41 +131,78 @@ class Candidate:
     def bind(self, layout: dict[str, Any], context: dict[str, Any] | None = None) -> None:
         """The inputs of one shape; replaces the last ones. ``context``: how the reference's Model was built."""
         if self._is_model and (self._function is None or context != self._context):
-            with self._gpu():
-                self.use(candidate_module.load(self._source, context_from_plain(context)))
+            self._import(context)
         self._context = context
+        self._fresh = True
+        self._as_watched = []
         self._layout = layout_from_plain(layout)
         self._copies = [[argument_at(self._mapped, a) for a in copy] for copy in self._layout.copies]
 
     def check(self, copy: int = 0, guard: bool = False, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
         """One call on poisoned memory; outputs go to the mailbox. With ``guard`` its operations are watched."""
         poison_free_blocks((slot.n_bytes for slot in self._bound.outputs), device())
-        watch = Watch(device(), allowed)
-        launched: list[str] = []
+        return self._watched(copy, allowed) if guard else self._unwatched(copy)
 
-        def note(name: str) -> bool:
-            launched.append(name)
+    def _watched(self, copy: int, allowed: tuple[str, ...]) -> dict[str, Any]:
+        provenance = self._provenance or Provenance(device(), (self._mapped.address, self._mapped.n_bytes))
+        watch = Watch(device(), allowed, provenance)
+        launched: list[launches.Launch] = []
+
+        def note(launch: launches.Launch) -> bool:
+            launched.append(launch)
             return True
 
-        if guard:
-            with launches.intercepted(note, unwatched), watch:
-                result = self._call(copy)
-        else:
+        provenance.begin(self._copies[copy % len(self._copies)], strict=self._fresh)
+        with launches.intercepted(note, lambda launch: seen(launch, provenance)), watch:
+            result = self._call(copy)
+        provenance.end(as_outputs(result))
+        self._as_watched = [launch.signature for launch in launched]
+        fault = self._deliver(result)
+        if provenance.inputs_written:
+            fault = {"reason": "input_modified", "detail": "an input was written to between launches"}
+        return self._report(fault, launched, watch.forbidden + provenance.strangers)
+
+    def _unwatched(self, copy: int) -> dict[str, Any]:
+        """No mode is in force, nothing is poisoned; only what is launched is counted."""
+        launched: list[launches.Launch] = []
+
+        def note(launch: launches.Launch) -> bool:
+            launched.append(launch)
+            return True
+
+        with launches.intercepted(note, unwatched):
             result = self._call(copy)
         fault = self._deliver(result)
+        return self._report(fault or self._other_launches(launched), launched, [])
+
+    def _other_launches(self, launched: list[launches.Launch]) -> dict[str, str] | None:
+        """A first call may prepare something; a later one does the rest of what it did, or something else computes."""
+        now = [launch.signature for launch in launched]
+        if not self._as_watched or now == self._as_watched[len(self._as_watched) - len(now) :]:
+            return None
+        detail = f"it launches {len(now)} kernels where it launched others while its operations were watched"
+        return {"reason": "kernels_do_nothing", "detail": detail}
+
+    def _report(
+        self, fault: dict[str, str] | None, launched: list[launches.Launch], forbidden: list[str]
+    ) -> dict[str, Any]:
         _wait()
+        self._fresh = False
         return {
-            "fault": fault or self._flag_fault(),
-            "launched": launched[:_NAMES_SHOWN],
+            "fault": self._asked_fault() or fault or self._global_fault(),
+            "launched": [launch.kernel for launch in launched[:_NAMES_SHOWN]],
             "n_launches": len(launched),
-            "forbidden": sorted(set(watch.forbidden))[:_NAMES_SHOWN],
+            "forbidden": list(dict.fromkeys(forbidden + _on_other_streams(launched)))[:_NAMES_SHOWN],
         }
 
     def no_op(self, copy: int = 0) -> dict[str, Any]:
-        """One call with every launch left out. Whatever it raises or returns is fine, as long as it is not right."""
+        """One call with every launch left out. Whatever it raises or returns is fine, as long as it is not right.
+
+        No mode is in force, so that who asks whether it is watched learns nothing.
+        """
         poison_free_blocks((slot.n_bytes for slot in self._bound.outputs), device())
         try:
-            with launches.intercepted(lambda _: False, unwatched), Watch(device()):
+            with launches.intercepted(lambda _: False, unwatched):
                 result = self._call(copy)
             fault = self._deliver(result)
             _wait()
@@ -139,13 +210,30 @@ class Candidate:
         except Exception as error:
             return {"returned": False, "raised": type(error).__name__}
 
+    def repeat(self, n_calls: int, at_most_s: float) -> int:
+        """Call it many times, in short succession, its answers left unread; returns how often."""
+        began, n = time.monotonic(), 0
+        while n < n_calls and (n < 1 or time.monotonic() - began < at_most_s):
+            self._rotating(0)
+            n += 1
+        _wait()
+        self._fresh = False
+        return n
+
     def warm_up(self, at_least_s: float) -> float:
         """Warm the bound shape; returns seconds the host needs to queue one call."""
-        from kbtui.evaluation.roles.bench import Bench
-
-        self._bench = self._bench or Bench()
+        self._fresh = False
+        self._bench = self._bench or self._new_bench()
         self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm"))
         return self._queue_s
+
+    def _new_bench(self) -> Any:
+        """Imported before a candidate was: afterwards the harness's modules are out of reach."""
+        if self._make_bench is None:
+            from kbtui.evaluation.roles.bench import Bench
+
+            self._make_bench = Bench
+        return self._make_bench()
 
     def timed(self, n_calls: int, keep: int, seed: str = "") -> list[float]:
         """Device microseconds of each call; the result of call ``keep`` goes to the mailbox.
@@ -209,16 +297,31 @@ class Candidate:
                 tensor_at(arena, slot).copy_(output)
         return fault
 
-    def _flag_fault(self) -> dict[str, str] | None:
-        after = global_flags()
-        changed = [name for name, value in self._flags.items() if after[name] != value]
-        now = harness_objects()
-        changed += [name for name, value in self._objects.items() if now.get(name) != value]
-        return (
-            {"reason": "globals_changed", "detail": f"it changed torch's {', '.join(changed[:_NAMES_SHOWN])}"}
-            if changed
-            else None
-        )
+    def _changed(self) -> list[str]:
+        return self._unchanged.changed() if self._unchanged is not None else []
+
+    def _asked_fault(self) -> dict[str, str] | None:
+        asked = dict.fromkeys(self._refused())
+        detail = f"it asked Python for {', '.join(list(asked)[:_NAMES_SHOWN])}"
+        return {"reason": "sandbox_violation", "detail": detail} if asked else None
+
+    def _global_fault(self) -> dict[str, str] | None:
+        changed = self._changed()
+        detail = f"it changed {', '.join(changed[:_NAMES_SHOWN])}"
+        return {"reason": "globals_changed", "detail": detail} if changed else None
+
+
+def _let(_: launches.Launch) -> bool:
+    return True
+
+
+def _on_other_streams(launched: list[launches.Launch]) -> list[str]:
+    """Timers stand on the current stream: work on another is not timed."""
+    if device() != "cuda":
+        return []
+    mine = int(torch.cuda.current_stream().cuda_stream)
+    strangers = {launch.kernel for launch in launched if launch.stream != mine}
+    return [f"{kernel} on another stream" for kernel in sorted(strangers)]
 
 
 def _left_alone(_: int) -> contextlib.AbstractContextManager[None]:
@@ -241,6 +344,7 @@ def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
         "bind",
         "check",
         "no_op",
+        "repeat",
         "warm_up",
         "timed",
         "back_to_back",

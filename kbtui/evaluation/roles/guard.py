@@ -12,7 +12,9 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from kbtui.evaluation.dispatch import PlainDispatch
+from kbtui.evaluation.roles.launches import Launch
 from kbtui.evaluation.roles.poison import poison
+from kbtui.evaluation.roles.provenance import Provenance
 
 UNINITIALISED = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
@@ -27,14 +29,21 @@ MOVES = frozenset(
 )  # fmt: skip
 
 
-class Watch(PlainDispatch):
-    """Collects the names of operations that compute outside ``allowed`` (names as ``mm`` or ``aten.mm``)."""
+#: Makes a tensor of a Python constant; torch makes that one out of sight.
+FROM_HOST = frozenset({"lift_fresh", "lift_fresh_copy"})
 
-    def __init__(self, device: str, allowed: Iterable[str] = (), poison_empties: bool = True) -> None:
+
+class Watch(PlainDispatch):
+    """Collects the names of operations that compute outside ``allowed`` (names as ``mm`` or ``aten.mm``).
+
+    ``provenance`` is told of everything an operation reads and writes.
+    """
+
+    def __init__(self, device: str, allowed: Iterable[str] = (), provenance: Provenance | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.device = device
         self.allowed = frozenset(name.removeprefix("torch.").removeprefix("aten.") for name in allowed)
-        self.poison_empties = poison_empties
+        self.provenance = provenance
         self.forbidden: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -46,12 +55,16 @@ class Watch(PlainDispatch):
         name = func._schema.name.split("::")[-1]
         if not self._permitted(func, name):
             self.forbidden.append(str(func))
+        if self.provenance is not None:
+            self.provenance.before((args, kwargs), from_host=name in FROM_HOST)
         result = func(*args, **kwargs)
         if isinstance(result, torch.Tensor):
             if result.device.type != self.device:
                 self.forbidden.append(f"{func} on {result.device.type}")
-            elif self.poison_empties and name in UNINITIALISED:
+            elif name in UNINITIALISED:
                 poison(result)
+        if self.provenance is not None:
+            self.provenance.wrote((result, args, kwargs) if func._schema.is_mutable else result)
         return result
 
     def _permitted(self, func: Any, name: str) -> bool:
@@ -66,39 +79,17 @@ def _is_view(func: Any) -> bool:
 
 
 @contextlib.contextmanager
-def unwatched() -> Iterator[None]:
-    """Triton's own use of torch during a launch is not the candidate's."""
+def seen(launch: Launch, provenance: Provenance) -> Iterator[None]:
+    """Triton's own use of torch during a launch is not the candidate's; what the launch reads and writes is noted."""
+    with _disable_current_modes():
+        provenance.before(launch.arguments)
+        provenance.look_at_inputs()
+        yield
+        provenance.launched(launch.arguments)
+
+
+@contextlib.contextmanager
+def unwatched(_: Launch) -> Iterator[None]:
+    """A launch of which nothing is noted."""
     with _disable_current_modes():
         yield
-
-
-def harness_objects() -> dict[str, int]:
-    """The identity of everything of torch and Triton that a patched method would stand in for."""
-    from triton.compiler.compiler import CompiledKernel
-    from triton.runtime.interpreter import GridExecutor
-    from triton.runtime.jit import JITFunction, KernelInterface
-
-    classes = (torch.Tensor, torch.cuda.Event, CompiledKernel, GridExecutor, JITFunction, KernelInterface)
-    # A class's names with those it inherits: a patch may stand before what it hides.
-    owned = {c.__name__: {n: v for base in reversed(c.__mro__) for n, v in vars(base).items()} for c in classes}
-    owned |= {"torch": vars(torch), "torch.cuda": vars(torch.cuda)}
-    return {
-        f"{owner}.{name}": id(value)
-        for owner, names in owned.items()
-        for name, value in tuple(names.items())
-        if callable(value) or isinstance(value, property)
-    }
-
-
-def global_flags() -> dict[str, Any]:
-    """torch's process-wide switches that change results or times."""
-    return {
-        "default dtype": str(torch.get_default_dtype()),
-        "grad mode": torch.is_grad_enabled(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "float32 matmul precision": torch.get_float32_matmul_precision(),
-        "cudnn.benchmark": torch.backends.cudnn.benchmark,
-        "cudnn.enabled": torch.backends.cudnn.enabled,
-        "threads": torch.get_num_threads(),
-        "anomaly mode": torch.is_anomaly_enabled(),
-    }
