@@ -1,17 +1,20 @@
 """The float64 answer, the reference's own error, and a candidate's error beside both. Runs in the referee only."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from kbtui.evaluation.gate.tolerance import OutputErrors
+from kbtui.evaluation.gate.tolerance import OWN_ELEMENT_FACTOR, OutputErrors
 from kbtui.evaluation.roles.outputs import as_outputs
 from kbtui.evaluation.roles.poison import is_poison
 
 #: Elements compared at a time: double copies of a 1 GB output would not fit beside its inputs.
 CHUNK = 1 << 25
+#: Elements over which another pass costs nothing.
+SMALL = 1 << 20
 #: An oracle computed slice by slice must agree with the whole reference to this relative error.
 SLICED_AGREEMENT = 0.05
 
@@ -20,25 +23,60 @@ Reference = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One output: the float64 oracle and the reference in the problem's dtype, with its own error."""
+    """One output: the float64 oracle and the reference in the problem's dtype, with its own error.
+
+    ``squares`` is the sum of the oracle's squares where all of it, and of the reference's answer, is finite in the
+    output's dtype too; None where something is not, and every position's kind must be compared.
+    """
 
     oracle: torch.Tensor
     own: torch.Tensor
     own_rel_l2: float
     own_max_abs: float
+    squares: float | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        return self.oracle.nbytes + self.own.nbytes
 
 
 def expect(reference: Reference, inputs: Sequence[Any]) -> list[Expected]:
     """Oracle and own error of every output. Raises what the reference raises."""
     own = [o.contiguous() for o in as_outputs(reference(*inputs))]
     oracle = [o.contiguous() for o in oracle_outputs(reference, inputs, own)]
-    expected = []
-    for exact, mine in zip(oracle, own, strict=True):
-        norm = _Norms()
-        for x, y in _chunks(exact, mine):
-            norm.add(x, y.double(), torch.isfinite(x) & torch.isfinite(y))
-        expected.append(Expected(exact, mine, norm.rel_l2, norm.max_abs))
-    return expected
+    return [_with_own_error(exact, mine) for exact, mine in zip(oracle, own, strict=True)]
+
+
+def _with_own_error(exact: torch.Tensor, mine: torch.Tensor) -> Expected:
+    squares = _squares(exact, mine)
+    if squares and (apart := _apart(exact, mine)) is not None:
+        difference, largest = apart
+        return Expected(exact, mine, math.sqrt(difference / squares), largest, squares)
+    norm = _Norms()
+    for x, y in _chunks(exact, mine):
+        norm.add(x, y.double(), torch.isfinite(x) & torch.isfinite(y))
+    return Expected(exact, mine, norm.rel_l2, norm.max_abs, squares)
+
+
+def _squares(exact: torch.Tensor, mine: torch.Tensor) -> float | None:
+    total = 0.0
+    for x, y in _chunks(exact, mine):
+        if not bool((torch.isfinite(x.to(y.dtype)) & torch.isfinite(y)).all()):
+            return None
+        total += float(torch.linalg.vector_norm(x.double())) ** 2
+    return total if math.isfinite(total) else None
+
+
+def _apart(exact: torch.Tensor, value: torch.Tensor) -> tuple[float, float] | None:
+    """(sum of squares, largest) of the difference; None where some of ``value`` is not finite, or nothing is there."""
+    total = largest = 0.0
+    for x, y in _chunks(exact, value):
+        difference = x - y if x.is_floating_point() else x.double() - y.double()
+        norms = torch.stack([torch.linalg.vector_norm(difference), torch.linalg.vector_norm(difference, math.inf)])
+        two, most = norms.tolist()
+        total, largest = total + two * two, max(largest, most)
+    # A sum that is finite has finite terms, and NaN spoils it.
+    return (total, largest) if exact.numel() and math.isfinite(total) else None
 
 
 def oracle_outputs(reference: Reference, inputs: Sequence[Any], own: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -56,6 +94,38 @@ def oracle_outputs(reference: Reference, inputs: Sequence[Any], own: Sequence[to
 
 def measure(got: torch.Tensor, expected: Expected) -> OutputErrors:
     """Errors of one output; ``got`` is the referee's own copy."""
+    return _measured_at_once(got, expected) or _measured_by_kind(got, expected)
+
+
+def _measured_at_once(got: torch.Tensor, expected: Expected) -> OutputErrors | None:
+    """Three passes where everything is finite, which it is as long as nothing is wrong; else None."""
+    apart = _apart(expected.oracle, got) if expected.squares else None
+    if apart is None or not expected.squares:
+        return None
+    difference, largest = apart
+    n = expected.oracle.numel()
+    return OutputErrors(
+        math.sqrt(difference / expected.squares), largest, _worst(got, expected, largest),
+        math.sqrt(expected.squares / n),
+        expected.own_rel_l2, expected.own_max_abs, 0, -1, 0, n,
+    )  # fmt: skip
+
+
+def _worst(got: torch.Tensor, expected: Expected, largest: float) -> int:
+    """Where the largest difference is, looked for only where it may be a fault: another pass over all of it."""
+    if expected.oracle.numel() > SMALL and largest <= OWN_ELEMENT_FACTOR * expected.own_max_abs:
+        return -1
+    offset = 0
+    for x, y in _chunks(expected.oracle, got):
+        difference = (x.double() - y.double()).abs_()
+        at = int(difference.argmax())
+        if float(difference[at]) == largest:
+            return offset + at
+        offset += x.numel()
+    return -1
+
+
+def _measured_by_kind(got: torch.Tensor, expected: Expected) -> OutputErrors:
     norm = _Norms()
     wrong, first, unwritten, offset = 0, -1, 0, 0
     for exact, mine, theirs in _chunks(expected.oracle, expected.own, got):
