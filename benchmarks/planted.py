@@ -1,6 +1,6 @@
 """Kernels that are slow in one known way: does the diagnosis say which, and does its first hint cure it?
 
-    python benchmarks/planted.py --device cuda:0 --out DIR [--only NAME,NAME] [--no-counters]
+    python benchmarks/planted.py --device cuda:0 --out DIR [--only NAME,NAME] [--no-counters] [--no-remedies]
 
 With `--device cuda:0`: measures each plant, profiles it with Nsight Compute where that can be had, diagnoses it with
 counters and without, applies the first hint's rewrites or playbook entries (four at most), checks their answers
@@ -48,6 +48,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--only", default="")
     parser.add_argument("--no-counters", action="store_true")
+    parser.add_argument("--no-remedies", action="store_true")
     parser.add_argument("--gpu-timeout", type=float, default=150.0)
     given = parser.parse_args()
     plants = tuple(p for p in load_plants() if not given.only or p.name in given.only.split(","))
@@ -61,7 +62,7 @@ def main() -> int:
         device = described(given.device)
         with Workbench(device, Path(folder), max(1, (os.cpu_count() or 2) - 2)) as bench:
             suite = Suite(plants, device, bench, Path(folder), given.gpu_timeout)
-            rows = suite.run(not given.no_counters, given.out, say)
+            rows = suite.run(not given.no_counters, not given.no_remedies, given.out, say)
     (given.out / "planted.json").write_text(json.dumps({"device": to_plain(device), "plants": rows}, indent=1))
     text = table(rows, device)
     (given.out / "planted.txt").write_text(text)
@@ -92,7 +93,7 @@ class Suite:
         self.gpu_timeout_s = gpu_timeout_s
         self.on_gpu = device.clock is Clock.MEASURED
 
-    def run(self, counters: bool, out: Path, say: Any) -> list[dict[str, Any]]:
+    def run(self, counters: bool, cure: bool, out: Path, say: Any) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as threads:
             reports = dict(zip((p.name for p in self.plants), threads.map(self.compiled, self.plants), strict=True))
             say("compiled")
@@ -106,7 +107,8 @@ class Suite:
         profiles = self.profiled(reports, times, out) if self.on_gpu and counters else {}
         say("profiled")
         rows = [self.row(p, reports[p.name], traces[p.name], times[p.name], profiles.get(p.name)) for p in self.plants]
-        self.cured(rows, measured, traces, say)
+        if cure:
+            self.cured(rows, measured, traces, say)
         return rows
 
     def compiled(self, plant: Plant) -> CompileReport:
@@ -180,7 +182,7 @@ class Suite:
             "traced": to_plain(traced), "profile": to_plain(profile) if profile else None,
             "without": _told(plant, without), "counters": _told(plant, counters) if counters else None,
             "hint": hint.id, "space": hint.space.value,
-            "remedies": [to_plain(r) for r in remedies(hint, plant, self.device)],
+            "remedies": [to_plain(r) for r in remedies(hint, plant, self.device)], "best": None,
         }  # fmt: skip
 
     def cured(

@@ -30,6 +30,7 @@ from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.nvml import Nvml
 from kbtui.evaluation.process import WorkerFailure, Zygote, cuda_policy, probe
+from kbtui.evaluation.profiling.static_traffic import StaticTraffic
 from kbtui.evaluation.vetting.vet import vet
 
 PRIMER_ROLE = "kbtui.evaluation.roles.primer"
@@ -136,9 +137,11 @@ class CudaDevice:
         sides = Sides(self._zygote, problem, policy, compiled_cache, memory, self._call_timeout_s)
         self._held.callback(sides.drop)
         n_inputs = max((len(a) for a in inputs.arguments.values()), default=0)
+        traffic = StaticTraffic(problem.spec, self.spec, inputs, self._root / "scratch" / "interpreter.log")
+        self._held.callback(traffic.close)
         return OpenedProblem(
             problem, self.spec, self._index, self._root, self._zygote, compiler, sides, self._lock, self._nvml,
-            n_inputs, self._with_compile,
+            n_inputs, self._with_compile, traffic,
         )  # fmt: skip
 
     def _look(self, key: str) -> DeviceSpec:

@@ -29,6 +29,7 @@ from kbtui.evaluation.gate.runner import run_stage
 from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import looks
+from kbtui.evaluation.modelled.time import ModelledTime
 from kbtui.evaluation.process import WorkerFailure
 from kbtui.evaluation.profiling.diagnose import diagnose
 from kbtui.evaluation.profiling.ncu import Profiler
@@ -245,8 +246,14 @@ class Evaluation:
             return None, None
         profile = self._profiled(shape, times[shape.name], mine) if self.rung.profile else None
         n_launches = len(self.report.launches_of(shape.name)) or None
-        found = diagnose(self.spec, self.opened.chip, shape, times[shape.name], mine, profile, n_launches=n_launches)
-        return profile, found
+        traced = self._traced(shape, mine) if profile is not None and profile.not_profiled is not None else None
+        time_us = times[shape.name]
+        return profile, diagnose(self.spec, self.opened.chip, shape, time_us, mine, profile, traced, n_launches)
+
+    def _traced(self, shape: Shape, resources: tuple[KernelResources, ...]) -> ModelledTime | None:
+        """What it moves there, for want of counters."""
+        traffic = self.opened.traffic
+        return traffic.of(self.request.source, shape, resources) if traffic is not None else None
 
     def _bound_us(self, shape: Shape) -> float:
         return self.opened.chip.bound_us(

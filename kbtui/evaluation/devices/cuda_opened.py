@@ -19,11 +19,15 @@ from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.nvml import Nvml, parent_of
 from kbtui.evaluation.policy import check_policy, check_signature
 from kbtui.evaluation.process import Zygote
+from kbtui.evaluation.profiling.static_traffic import StaticTraffic
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedProblem:
-    """``index`` is the GPU as CUDA counts it outside; ``n_inputs`` the arguments of a call."""
+    """``index`` is the GPU as CUDA counts it outside; ``n_inputs`` the arguments of a call.
+
+    ``traffic`` says what a kernel moves where nothing can count it.
+    """
 
     problem: Problem
     chip: DeviceSpec
@@ -36,6 +40,7 @@ class OpenedProblem:
     sensors: Nvml
     n_inputs: int
     with_compile: bool
+    traffic: StaticTraffic | None = None
 
     def static(self, source: str) -> Verdict:
         """Policy, then signature: what the text alone says."""

@@ -31,18 +31,14 @@ def special_functions(case: Case) -> Iterator[Finding]:
     """Exponentials, logarithms, roots and reciprocals, sixteen a clock and SM."""
     use, integer = case.work.special_share or 0.0, case.work.integer_share or 0.0
     if use >= _BUSY and use > max(case.dram_use, integer):
-        yield from found(
-            Bottleneck.SPECIAL, 0.85 * use * case.gap, Evidence("special-function units", 100 * use, "% of peak")
-        )
+        yield from found(Bottleneck.SPECIAL, 0.8 * use, Evidence("special-function units", 100 * use, "% of peak"))
 
 
 def integer(case: Case) -> Iterator[Finding]:
     """Addresses and indices: divisions above all."""
     use = case.work.integer_share or 0.0
     if use >= _BUSY and use > case.dram_use:
-        yield from found(
-            Bottleneck.INTEGER, 0.85 * use * case.gap, Evidence("integer instructions", 100 * use, "% of issue")
-        )
+        yield from found(Bottleneck.INTEGER, 0.8 * use, Evidence("integer instructions", 100 * use, "% of issue"))
 
 
 def compute(case: Case) -> Iterator[Finding]:
