@@ -370,6 +370,23 @@ def bench(
 
 
 @app.command()
+def profile(
+    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    kernel: Annotated[Path | None, typer.Option("--kernel", help="The kernel; default the problem's own")] = None,
+    shape: Annotated[str | None, typer.Option("--shape", help="A timed shape; default the first")] = None,
+    device: DeviceKey = None,
+    seed: Annotated[int, typer.Option("--seed")] = 0,
+    workspace: Workspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """What bounds a kernel, with the numbers behind it, and what to do: by Nsight Compute, or without counters."""
+    from kbtui.commands.profile import profile as run_profile
+
+    settings = _settings(workspace=workspace, device=device)
+    finish(run_profile(_workspace(workspace), problem, kernel, shape, settings.device, seed, as_json))
+
+
+@app.command()
 def prompt(
     candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
     run: RunOption = None,
