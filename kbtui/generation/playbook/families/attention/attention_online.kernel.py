@@ -13,11 +13,12 @@ import triton.language as tl
 
 CAUSAL = 0
 BLOCK_M = 128
-BLOCK_N = 64
+KEY_ELEMENTS = 4096
 NUM_WARPS = 8
 STAGES = 3
 MAX_HELD = 128
 WIDE_M = 64
+WIDE_N = 64
 WIDE_PIECE = 64
 WIDE_VALUES = 256
 
@@ -35,20 +36,20 @@ def attend(scores, v, highest, total, weighted):
 
 @triton.jit
 def scores_of(
-    q, q_ptrs, q_column, q_mask, k_ptrs, k_column, k_mask, head_dim, scale, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, HELD: tl.constexpr,
+    q, q_start, q_offsets, q_column, q_mask, k_start, k_offsets, k_column, k_mask, head_dim, scale,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip
     """Queries times keys, times scale: q as it is held, or piece by piece along the head dimension."""
     features = tl.arange(0, BLOCK_D)
     if HELD:
-        k = tl.load(k_ptrs, mask=k_mask & (features < head_dim)[:, None], other=0.0)
+        k = tl.load(k_start + k_offsets, mask=k_mask & (features < head_dim)[:, None], other=0.0)
         scores = tl.dot(q, k, input_precision="tf32x3")
     else:
         scores = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for first in range(0, head_dim, BLOCK_D):
             inside = features < head_dim - first
-            q_piece = tl.load(q_ptrs + first * q_column, mask=q_mask & inside[None, :], other=0.0)
-            k_piece = tl.load(k_ptrs + first * k_column, mask=k_mask & inside[:, None], other=0.0)
+            q_piece = tl.load(q_start + first * q_column + q_offsets, mask=q_mask & inside[None, :], other=0.0)
+            k_piece = tl.load(k_start + first * k_column + k_offsets, mask=k_mask & inside[:, None], other=0.0)
             scores = tl.dot(q_piece, k_piece, scores, input_precision="tf32x3")
     return scores * scale
 
@@ -70,13 +71,16 @@ def walk_keys(
     keys = tl.arange(0, BLOCK_N)
     features = tl.arange(0, BLOCK_D)
     values = value_slice * BLOCK_V + tl.arange(0, BLOCK_V)
-    q_rows = q_ptr + batch * q_batch + head * q_head + queries.to(tl.int64)[:, None] * q_row
-    q_ptrs = q_rows + features[None, :] * q_column
-    k_ptrs = k_ptr + batch * k_batch + head * k_head + keys[None, :] * k_row + features[:, None] * k_column
-    v_ptrs = v_ptr + batch * v_batch + head * v_head + keys[:, None] * v_row + values[None, :] * v_column
+    # Starts are scalars and offsets within a tile 32 bits wide, so that addresses take few registers.
+    q_start = q_ptr + batch * q_batch + head * q_head + tl.cast(tile * BLOCK_M, tl.int64) * q_row
+    k_start = k_ptr + batch * k_batch + head * k_head
+    v_start = v_ptr + batch * v_batch + head * v_head
+    q_offsets = tl.arange(0, BLOCK_M)[:, None] * q_row + features[None, :] * q_column
+    k_offsets = keys[None, :] * k_row + features[:, None] * k_column
+    v_offsets = keys[:, None] * v_row + values[None, :] * v_column
     q_mask = queries[:, None] < n_queries
     v_mask = values[None, :] < head_dim
-    q = tl.load(q_ptrs, mask=q_mask & (features < head_dim)[None, :], other=0.0) if HELD else 0.0
+    q = tl.load(q_start + q_offsets, mask=q_mask & (features < head_dim)[None, :], other=0.0) if HELD else 0.0
 
     highest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     total = tl.zeros((BLOCK_M,), tl.float32)
@@ -85,28 +89,34 @@ def walk_keys(
     whole = (tl.minimum(tile * BLOCK_M, n_keys) if CAUSAL else n_keys) // BLOCK_N * BLOCK_N
     for _ in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
         scores = scores_of(
-            q, q_ptrs, q_column, q_mask, k_ptrs, k_column, True, head_dim, scale, BLOCK_M, BLOCK_N, BLOCK_D, HELD
-        )
-        v = tl.load(v_ptrs, mask=v_mask, other=0.0)
+            q, q_start, q_offsets, q_column, q_mask, k_start, k_offsets, k_column, True, head_dim, scale,
+            BLOCK_M, BLOCK_N, BLOCK_D, HELD,
+        )  # fmt: skip
+        v = tl.load(v_start + v_offsets, mask=v_mask, other=0.0)
         highest, total, weighted = attend(scores, v, highest, total, weighted)
-        k_ptrs += BLOCK_N * k_row
-        v_ptrs += BLOCK_N * v_row
+        k_start += BLOCK_N * k_row
+        v_start += BLOCK_N * v_row
     for start in tl.range(whole, stop, BLOCK_N, num_stages=1):
         at = start + keys
         scores = scores_of(
-            q, q_ptrs, q_column, q_mask, k_ptrs, k_column, (at < n_keys)[None, :], head_dim, scale,
-            BLOCK_M, BLOCK_N, BLOCK_D, HELD,
+            q, q_start, q_offsets, q_column, q_mask, k_start, k_offsets, k_column, (at < n_keys)[None, :], head_dim,
+            scale, BLOCK_M, BLOCK_N, BLOCK_D, HELD,
         )  # fmt: skip
         seen = (at[None, :] < n_keys) & (at[None, :] <= queries[:, None]) if CAUSAL else at[None, :] < n_keys
         scores = tl.where(seen, scores, float("-inf"))
-        v = tl.load(v_ptrs, mask=v_mask & (at < n_keys)[:, None], other=0.0)
+        v = tl.load(v_start + v_offsets, mask=v_mask & (at < n_keys)[:, None], other=0.0)
         highest, total, weighted = attend(scores, v, highest, total, weighted)
-        k_ptrs += BLOCK_N * k_row
-        v_ptrs += BLOCK_N * v_row
+        k_start += BLOCK_N * k_row
+        v_start += BLOCK_N * v_row
 
     out_rows = out_ptr + batch * out_batch + head * out_head + queries.to(tl.int64)[:, None] * out_row
     out = (weighted / total[:, None]).to(out_ptr.dtype.element_ty)
     tl.store(out_rows + values[None, :] * out_column, out, mask=q_mask & v_mask)
+
+
+def loads_whole_words(*tensors):
+    """Whether rows begin at multiples of 16 bytes: others are loaded element by element, an address a register pair."""
+    return all(x.stride(-1) == 1 and x.stride(-2) * x.element_size() % 16 == 0 for x in tensors)
 
 
 def kernel_function(q, k, v):
@@ -115,10 +125,12 @@ def kernel_function(q, k, v):
     out = torch.empty_like(q)
     held = head_dim <= MAX_HELD
     whole_dim = max(16, triton.next_power_of_2(head_dim))
-    block_m = min(BLOCK_M if held else WIDE_M, max(16, triton.next_power_of_2(n_queries)))
-    block_n = min(BLOCK_N, max(16, triton.next_power_of_2(n_keys)))
-    block_d = whole_dim if held else WIDE_PIECE
-    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES)
+    widest = 256 if loads_whole_words(q, k, v) else 32
+    block_m = min(BLOCK_M if held else WIDE_M, widest, max(16, triton.next_power_of_2(n_queries)))
+    block_n = max(16, min(128, KEY_ELEMENTS // whole_dim)) if held else WIDE_N
+    block_n = min(block_n, widest, max(16, triton.next_power_of_2(n_keys)))
+    block_d = whole_dim if held else min(WIDE_PIECE, widest)
+    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES, 2 * widest)
     n_tiles, n_slices = triton.cdiv(n_queries, block_m), triton.cdiv(head_dim, block_v)
     walk_keys[(n_batch * n_heads * n_slices * n_tiles,)](
         q, k, v, out, *q.stride(), *k.stride(), *v.stride(), *out.stride(),

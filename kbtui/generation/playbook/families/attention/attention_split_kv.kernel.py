@@ -38,20 +38,20 @@ def attend(scores, v, highest, total, weighted):
 
 @triton.jit
 def scores_of(
-    q, q_ptrs, q_column, q_mask, k_ptrs, k_column, k_mask, head_dim, scale, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, HELD: tl.constexpr,
+    q, q_start, q_offsets, q_column, q_mask, k_start, k_offsets, k_column, k_mask, head_dim, scale,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip
     """Queries times keys, times scale: q as it is held, or piece by piece along the head dimension."""
     features = tl.arange(0, BLOCK_D)
     if HELD:
-        k = tl.load(k_ptrs, mask=k_mask & (features < head_dim)[:, None], other=0.0)
+        k = tl.load(k_start + k_offsets, mask=k_mask & (features < head_dim)[:, None], other=0.0)
         scores = tl.dot(q, k, input_precision="tf32x3")
     else:
         scores = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for first in range(0, head_dim, BLOCK_D):
             inside = features < head_dim - first
-            q_piece = tl.load(q_ptrs + first * q_column, mask=q_mask & inside[None, :], other=0.0)
-            k_piece = tl.load(k_ptrs + first * k_column, mask=k_mask & inside[:, None], other=0.0)
+            q_piece = tl.load(q_start + first * q_column + q_offsets, mask=q_mask & inside[None, :], other=0.0)
+            k_piece = tl.load(k_start + first * k_column + k_offsets, mask=k_mask & inside[:, None], other=0.0)
             scores = tl.dot(q_piece, k_piece, scores, input_precision="tf32x3")
     return scores * scale
 
@@ -74,15 +74,16 @@ def walk_part(
     features = tl.arange(0, BLOCK_D)
     values = value_slice * BLOCK_V + tl.arange(0, BLOCK_V)
     first_key = part * part_keys
-    q_rows = q_ptr + batch * q_batch + head * q_head + queries.to(tl.int64)[:, None] * q_row
-    q_ptrs = q_rows + features[None, :] * q_column
+    # Starts are scalars and offsets within a tile 32 bits wide, so that addresses take few registers.
+    q_start = q_ptr + batch * q_batch + head * q_head + tl.cast(tile * BLOCK_M, tl.int64) * q_row
     k_start = k_ptr + batch * k_batch + head * k_head + first_key.to(tl.int64) * k_row
     v_start = v_ptr + batch * v_batch + head * v_head + first_key.to(tl.int64) * v_row
-    k_ptrs = k_start + keys[None, :] * k_row + features[:, None] * k_column
-    v_ptrs = v_start + keys[:, None] * v_row + values[None, :] * v_column
+    q_offsets = tl.arange(0, BLOCK_M)[:, None] * q_row + features[None, :] * q_column
+    k_offsets = keys[None, :] * k_row + features[:, None] * k_column
+    v_offsets = keys[:, None] * v_row + values[None, :] * v_column
     q_mask = queries[:, None] < n_queries
     v_mask = values[None, :] < head_dim
-    q = tl.load(q_ptrs, mask=q_mask & (features < head_dim)[None, :], other=0.0) if HELD else 0.0
+    q = tl.load(q_start + q_offsets, mask=q_mask & (features < head_dim)[None, :], other=0.0) if HELD else 0.0
 
     # A part may lie wholly beyond the diagonal: a maximum of -inf would make NaN of it, so it starts very low instead.
     highest = tl.full((BLOCK_M,), -1.0e30, tl.float32)
@@ -95,15 +96,15 @@ def walk_part(
         at = start + keys
         inside = at < stop
         scores = scores_of(
-            q, q_ptrs, q_column, q_mask, k_ptrs, k_column, inside[None, :], head_dim, scale,
+            q, q_start, q_offsets, q_column, q_mask, k_start, k_offsets, k_column, inside[None, :], head_dim, scale,
             BLOCK_M, BLOCK_N, BLOCK_D, HELD,
         )  # fmt: skip
         seen = inside[None, :] & (at[None, :] <= queries[:, None]) if CAUSAL else inside[None, :]
         scores = tl.where(seen, scores, float("-inf"))
-        v = tl.load(v_ptrs, mask=v_mask & inside[:, None], other=0.0)
+        v = tl.load(v_start + v_offsets, mask=v_mask & inside[:, None], other=0.0)
         highest, total, weighted = attend(scores, v, highest, total, weighted)
-        k_ptrs += BLOCK_N * k_row
-        v_ptrs += BLOCK_N * v_row
+        k_start += BLOCK_N * k_row
+        v_start += BLOCK_N * v_row
 
     rows = (of_all * n_queries + queries) * n_parts + part
     # Every slice of the values has the same maxima and sums.
@@ -139,16 +140,22 @@ def combine_parts(
     tl.store(out_ptrs, (weighted / total[:, None]).to(out_ptr.dtype.element_ty), mask=mask)
 
 
+def loads_whole_words(*tensors):
+    """Whether rows begin at multiples of 16 bytes: others are loaded element by element, an address a register pair."""
+    return all(x.stride(-1) == 1 and x.stride(-2) * x.element_size() % 16 == 0 for x in tensors)
+
+
 def kernel_function(q, k, v):
     n_batch, n_heads, n_queries, head_dim = q.shape
     n_keys = k.shape[2]
     out = torch.empty_like(q)
     held = head_dim <= MAX_HELD
     whole_dim = max(16, triton.next_power_of_2(head_dim))
-    block_m = min(BLOCK_M if held else WIDE_M, max(16, triton.next_power_of_2(n_queries)))
-    block_n = min(BLOCK_N, max(16, triton.next_power_of_2(n_keys)))
-    block_d = whole_dim if held else WIDE_PIECE
-    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES)
+    widest = 256 if loads_whole_words(q, k, v) else 32
+    block_m = min(BLOCK_M if held else WIDE_M, widest, max(16, triton.next_power_of_2(n_queries)))
+    block_n = min(BLOCK_N, widest, max(16, triton.next_power_of_2(n_keys)))
+    block_d = whole_dim if held else min(WIDE_PIECE, widest)
+    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES, 2 * widest)
     n_tiles, n_slices = triton.cdiv(n_queries, block_m), triton.cdiv(head_dim, block_v)
     n_programs = n_batch * n_heads * n_slices * n_tiles
     wanted_parts = max(1, N_SMS * PROGRAMS_PER_SM // n_programs)

@@ -37,18 +37,24 @@ def weigh_keys(
         queries = tile * BLOCK_M + tl.arange(0, BLOCK_M)
         keys = key_tile * KEYS + tl.arange(0, KEYS)
         features = tl.arange(0, PIECE)
-        # Queries and keys past the end read others again; what comes of them is masked below.
-        q_rows = q_ptr + batch * q_batch + head * q_head + (queries % n_queries).to(tl.int64)[:, None] * q_row
-        k_rows = k_ptr + batch * k_batch + head * k_head + (keys % n_keys).to(tl.int64)[None, :] * k_row
-        q_ptrs, k_ptrs = q_rows + features[None, :] * q_column, k_rows + features[:, None] * k_column
+        # Queries and keys past the end read the last again; what comes of them is masked below. Starts are scalars and
+        # offsets within a tile 32 bits wide, so that addresses take few registers.
+        q_start = q_ptr + batch * q_batch + head * q_head + tl.cast(tile * BLOCK_M, tl.int64) * q_row
+        k_start = k_ptr + batch * k_batch + head * k_head + tl.cast(key_tile * KEYS, tl.int64) * k_row
+        q_lanes = tl.minimum(tl.arange(0, BLOCK_M), n_queries - 1 - tile * BLOCK_M)
+        k_lanes = tl.minimum(tl.arange(0, KEYS), n_keys - 1 - key_tile * KEYS)
+        q_offsets = q_lanes[:, None] * q_row + features[None, :] * q_column
+        k_offsets = k_lanes[None, :] * k_row + features[:, None] * k_column
         scores = tl.zeros((BLOCK_M, KEYS), tl.float32)
         for first in tl.range(0, head_dim, PIECE, num_stages=STAGES):
             if EVEN_D:
-                q = tl.load(q_ptrs + first * q_column)
-                k = tl.load(k_ptrs + first * k_column)
+                q = tl.load(q_start + q_offsets)
+                k = tl.load(k_start + k_offsets)
             else:
-                q = tl.load(q_ptrs + first * q_column, mask=features[None, :] < head_dim - first, other=0.0)
-                k = tl.load(k_ptrs + first * k_column, mask=features[:, None] < head_dim - first, other=0.0)
+                q = tl.load(q_start + q_offsets, mask=features[None, :] < head_dim - first, other=0.0)
+                k = tl.load(k_start + k_offsets, mask=features[:, None] < head_dim - first, other=0.0)
+            q_start += PIECE * q_column
+            k_start += PIECE * k_column
             scores = tl.dot(q, k, scores, input_precision="tf32x3")
         seen = keys[None, :] < n_keys
         if CAUSAL:
@@ -104,14 +110,20 @@ def weigh_values(
     tl.store(out_rows + values[None, :] * out_column, out, mask=inside)
 
 
+def loads_whole_words(*tensors):
+    """Whether rows begin at multiples of 16 bytes: others are loaded element by element, an address a register pair."""
+    return all(x.stride(-1) == 1 and x.stride(-2) * x.element_size() % 16 == 0 for x in tensors)
+
+
 def kernel_function(q, k, v):
     n_batch, n_heads, n_queries, head_dim = q.shape
     n_keys = k.shape[2]
     out = torch.empty_like(q)
-    block_m = min(BLOCK_M, max(16, triton.next_power_of_2(n_queries)))
-    keys = min(KEYS, max(16, triton.next_power_of_2(n_keys)))
-    values = min(VALUES, max(16, triton.next_power_of_2(head_dim)))
-    d_piece = min(PIECE, max(16, triton.next_power_of_2(head_dim)))
+    widest = 256 if loads_whole_words(q, k, v) and n_keys * q.element_size() % 16 == 0 else 32
+    block_m = min(BLOCK_M, widest, max(16, triton.next_power_of_2(n_queries)))
+    keys = min(KEYS, widest, max(16, triton.next_power_of_2(n_keys)))
+    values = min(VALUES, widest, max(16, triton.next_power_of_2(head_dim)))
+    d_piece = min(PIECE, widest, max(16, triton.next_power_of_2(head_dim)))
     n_tiles, n_key_tiles = triton.cdiv(n_queries, block_m), triton.cdiv(n_keys, keys)
     n_slices = triton.cdiv(head_dim, values)
     n_all = n_batch * n_heads

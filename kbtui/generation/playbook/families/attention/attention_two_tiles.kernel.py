@@ -13,11 +13,12 @@ import triton.language as tl
 
 CAUSAL = 0
 BLOCK_M = 64
-BLOCK_N = 64
+KEY_ELEMENTS = 4096
 NUM_WARPS = 8
 STAGES = 3
 MAX_HELD = 128
 WIDE_M = 32
+WIDE_N = 64
 WIDE_PIECE = 64
 WIDE_VALUES = 256
 
@@ -51,16 +52,19 @@ def walk_keys_twice(
     keys = tl.arange(0, BLOCK_N)
     features = tl.arange(0, BLOCK_D)
     values = value_slice * BLOCK_V + tl.arange(0, BLOCK_V)
-    q_head_ptr = q_ptr + batch * q_batch + head * q_head
-    qa_ptrs = q_head_ptr + queries_a.to(tl.int64)[:, None] * q_row + features[None, :] * q_column
-    qb_ptrs = q_head_ptr + queries_b.to(tl.int64)[:, None] * q_row + features[None, :] * q_column
-    k_ptrs = k_ptr + batch * k_batch + head * k_head + keys[None, :] * k_row + features[:, None] * k_column
-    v_ptrs = v_ptr + batch * v_batch + head * v_head + keys[:, None] * v_row + values[None, :] * v_column
+    # Starts are scalars and offsets within a tile 32 bits wide, so that addresses take few registers.
+    qa_start = q_ptr + batch * q_batch + head * q_head + tl.cast(pair * 2 * BLOCK_M, tl.int64) * q_row
+    qb_start = qa_start + BLOCK_M * q_row
+    k_start = k_ptr + batch * k_batch + head * k_head
+    v_start = v_ptr + batch * v_batch + head * v_head
+    q_offsets = tl.arange(0, BLOCK_M)[:, None] * q_row + features[None, :] * q_column
+    k_offsets = keys[None, :] * k_row + features[:, None] * k_column
+    v_offsets = keys[:, None] * v_row + values[None, :] * v_column
     mask_a, mask_b = queries_a[:, None] < n_queries, queries_b[:, None] < n_queries
     in_head = features < head_dim
     v_mask = values[None, :] < head_dim
-    qa = tl.load(qa_ptrs, mask=mask_a & in_head[None, :], other=0.0) if HELD else 0.0
-    qb = tl.load(qb_ptrs, mask=mask_b & in_head[None, :], other=0.0) if HELD else 0.0
+    qa = tl.load(qa_start + q_offsets, mask=mask_a & in_head[None, :], other=0.0) if HELD else 0.0
+    qb = tl.load(qb_start + q_offsets, mask=mask_b & in_head[None, :], other=0.0) if HELD else 0.0
 
     highest_a = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     highest_b = tl.full((BLOCK_M,), float("-inf"), tl.float32)
@@ -73,7 +77,7 @@ def walk_keys_twice(
         at = start + keys
         in_keys = at < n_keys
         if HELD:
-            k = tl.load(k_ptrs, mask=in_keys[None, :] & in_head[:, None], other=0.0)
+            k = tl.load(k_start + k_offsets, mask=in_keys[None, :] & in_head[:, None], other=0.0)
             scores_a = tl.dot(qa, k, input_precision="tf32x3")
             scores_b = tl.dot(qb, k, input_precision="tf32x3")
         else:
@@ -81,9 +85,11 @@ def walk_keys_twice(
             scores_b = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
             for first in range(0, head_dim, BLOCK_D):
                 inside = features < head_dim - first
-                k_piece = tl.load(k_ptrs + first * k_column, mask=in_keys[None, :] & inside[:, None], other=0.0)
-                qa_piece = tl.load(qa_ptrs + first * q_column, mask=mask_a & inside[None, :], other=0.0)
-                qb_piece = tl.load(qb_ptrs + first * q_column, mask=mask_b & inside[None, :], other=0.0)
+                k_piece = tl.load(
+                    k_start + first * k_column + k_offsets, mask=in_keys[None, :] & inside[:, None], other=0.0
+                )
+                qa_piece = tl.load(qa_start + first * q_column + q_offsets, mask=mask_a & inside[None, :], other=0.0)
+                qb_piece = tl.load(qb_start + first * q_column + q_offsets, mask=mask_b & inside[None, :], other=0.0)
                 scores_a = tl.dot(qa_piece, k_piece, scores_a, input_precision="tf32x3")
                 scores_b = tl.dot(qb_piece, k_piece, scores_b, input_precision="tf32x3")
         scores_a *= scale
@@ -94,11 +100,11 @@ def walk_keys_twice(
         if start + BLOCK_N > n_keys:
             scores_a = tl.where(in_keys[None, :], scores_a, float("-inf"))
             scores_b = tl.where(in_keys[None, :], scores_b, float("-inf"))
-        v = tl.load(v_ptrs, mask=v_mask & in_keys[:, None], other=0.0)
+        v = tl.load(v_start + v_offsets, mask=v_mask & in_keys[:, None], other=0.0)
         highest_a, total_a, weighted_a = attend(scores_a, v, highest_a, total_a, weighted_a)
         highest_b, total_b, weighted_b = attend(scores_b, v, highest_b, total_b, weighted_b)
-        k_ptrs += BLOCK_N * k_row
-        v_ptrs += BLOCK_N * v_row
+        k_start += BLOCK_N * k_row
+        v_start += BLOCK_N * v_row
 
     out_head_ptr = out_ptr + batch * out_batch + head * out_head + values[None, :] * out_column
     out_a = (weighted_a / total_a[:, None]).to(out_ptr.dtype.element_ty)
@@ -107,16 +113,23 @@ def walk_keys_twice(
     tl.store(out_head_ptr + queries_b.to(tl.int64)[:, None] * out_row, out_b, mask=mask_b & v_mask)
 
 
+def loads_whole_words(*tensors):
+    """Whether rows begin at multiples of 16 bytes: others are loaded element by element, an address a register pair."""
+    return all(x.stride(-1) == 1 and x.stride(-2) * x.element_size() % 16 == 0 for x in tensors)
+
+
 def kernel_function(q, k, v):
     n_batch, n_heads, n_queries, head_dim = q.shape
     n_keys = k.shape[2]
     out = torch.empty_like(q)
     held = head_dim <= MAX_HELD
     whole_dim = max(16, triton.next_power_of_2(head_dim))
-    block_m = min(BLOCK_M if held else WIDE_M, max(16, triton.next_power_of_2(triton.cdiv(n_queries, 2))))
-    block_n = min(BLOCK_N, max(16, triton.next_power_of_2(n_keys)))
-    block_d = whole_dim if held else WIDE_PIECE
-    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES)
+    widest = 256 if loads_whole_words(q, k, v) else 32
+    block_m = min(BLOCK_M if held else WIDE_M, widest, max(16, triton.next_power_of_2(triton.cdiv(n_queries, 2))))
+    block_n = max(16, min(128, KEY_ELEMENTS // whole_dim)) if held else WIDE_N
+    block_n = min(block_n, widest, max(16, triton.next_power_of_2(n_keys)))
+    block_d = whole_dim if held else min(WIDE_PIECE, widest)
+    block_v = whole_dim if held else min(whole_dim, WIDE_VALUES, 2 * widest)
     n_pairs, n_slices = triton.cdiv(n_queries, 2 * block_m), triton.cdiv(head_dim, block_v)
     walk_keys_twice[(n_batch * n_heads * n_slices * n_pairs,)](
         q, k, v, out, *q.stride(), *k.stride(), *v.stride(), *out.stride(),

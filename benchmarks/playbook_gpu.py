@@ -1,0 +1,356 @@
+"""Every playbook entry on a GPU: right on every shape of its problem, and its time beside PyTorch eager's.
+
+Run from the repository's root on a machine with an NVIDIA GPU:
+``python benchmarks/playbook_gpu.py --device cuda:0 --out FILE [--problems a,b] [--tiles 6] [--seconds 190]``.
+Each entry runs at its defaults and at a seeded few of the tiles beside them. Three steps, each within its share of
+the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all shapes,
+hidden ones too; (2) one worker times what passed against eager, interleaved, CUDA graphs of one call, cold L2; (3)
+the whole gate, as ``kbtui verify`` runs it, on each entry's defaults and each problem's fastest. A worker that hangs
+or dies is replaced and the instantiation says so. Effects: writes FILE (JSON), starts processes.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import math
+import os
+import platform
+import queue
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from kbtui.domain.device import closest_data_sheet
+from kbtui.domain.problem import ShapeRole
+from kbtui.generation.playbook import load_entries
+from kbtui.generation.playbook.entry import Entry
+from kbtui.problems import load_problem
+
+PROBLEMS = ("linear_relu_div", "group_conv", "sdp_attn", "softmax", "rms_norm", "mat_vec")
+#: Inputs whose first dimension is the batch: the oracle takes a few of its items.
+BATCHED = {"sdp_attn": (0, 1, 2)}
+FLOORS = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
+JOB_TIMEOUT_S = 60
+N_SAMPLES = 20
+Row = dict[str, Any]
+
+
+# -- in a worker: torch, triton and the GPU ---------------------------------------------------------------------------
+
+
+@cache
+def module_of(path: str) -> Any:
+    spec = importlib.util.spec_from_file_location(Path(path).stem.replace(".", "_"), path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def reference_of(problem: str) -> Any:
+    return module_of(str(Path(load_problem(problem).path) / "reference.py"))
+
+
+def inputs_of(problem: str, shape: Any, seed: int = 1) -> tuple[Any, ...]:
+    import torch
+
+    generator = torch.Generator("cuda").manual_seed(seed)
+    dtype = load_problem(problem).spec.dtype_of(shape)
+    made: tuple[Any, ...] = reference_of(problem).make_inputs(shape.as_dict(), generator, "cuda", "normal", dtype=dtype)
+    return made
+
+
+def relative_error(a: Any, oracle: Any) -> float:
+    error = ((a.double() - oracle).norm() / oracle.norm()).item()
+    return error if math.isfinite(error) else 1e9
+
+
+def check(job: Row) -> Row:
+    """The largest relative L2 error over what is allowed; the oracle takes a few items of the batch.
+
+    Defaults run on all shapes, others on the timed ones and two hidden ones.
+    """
+    import torch
+
+    kernel = module_of(job["path"]).kernel_function
+    spec = load_problem(job["problem"]).spec
+    worst, at = 0.0, ""
+    hidden = spec.shapes_of(ShapeRole.HIDDEN)
+    for shape in (*spec.shapes_of(ShapeRole.TUNE), *(hidden if job["number"] == 0 else hidden[-2:])):
+        inputs = inputs_of(job["problem"], shape)
+        some = sorted({0, inputs[0].shape[0] // 2, inputs[0].shape[0] - 1})
+        batched = BATCHED.get(job["problem"], (0,))
+        few = [x[some] if i in batched else x for i, x in enumerate(inputs)]
+        reference = reference_of(job["problem"]).reference
+        oracle = reference(*(x.double() for x in few))
+        allowed = max(FLOORS[spec.dtype_of(shape)], 2 * relative_error(reference(*few), oracle))
+        out = kernel(*inputs)
+        whole = bool(torch.isfinite(out).all())
+        over = relative_error(out[some], oracle) / allowed if whole and out.dtype == inputs[0].dtype else 1e9
+        worst, at = max((worst, at), (over, shape.name))
+        del inputs, out, oracle, few
+    torch.cuda.empty_cache()
+    return {"error_over_allowed": round(worst, 4), "worst_at": at}
+
+
+def graphed(call: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A CUDA graph of one call, with what it returns kept alive."""
+    import torch
+
+    for _ in range(3):
+        call(*inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = call(*inputs)
+    return graph, kept
+
+
+@cache
+def flush() -> Any:
+    import torch
+
+    return torch.empty(128 << 20, dtype=torch.int32, device="cuda")
+
+
+def timed(job: Row) -> Row:
+    """Medians of kernel and eager in turns, each after the L2 was filled with other data, microseconds."""
+    import torch
+
+    kernel = module_of(job["path"]).kernel_function
+    reference = reference_of(job["problem"]).reference
+    found = {}
+    for shape in load_problem(job["problem"]).spec.shapes_of(ShapeRole.TUNE):
+        inputs = inputs_of(job["problem"], shape, seed=2)
+        sides = {"kernel": graphed(kernel, inputs), "eager": graphed(reference, inputs)}
+        events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in sides}
+        for i in range(N_SAMPLES):
+            for name in sorted(sides, reverse=i % 2 == 0):
+                flush().sum()
+                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                start.record()
+                sides[name][0].replay()
+                end.record()
+                events[name].append((start, end))
+        torch.cuda.synchronize()
+        us = {n: sorted(s.elapsed_time(e) * 1e3 for s, e in pairs)[len(pairs) // 2] for n, pairs in events.items()}
+        found[shape.name] = {**{n: round(t, 2) for n, t in us.items()}, "ratio": round(us["eager"] / us["kernel"], 3)}
+        del inputs, sides, events
+        torch.cuda.empty_cache()
+    return {"times_us": found}
+
+
+def work() -> None:
+    """Jobs as JSON lines on stdin, answers on stdout. After a CUDA error it ends: the context is gone."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            answer = {"check": check, "time": timed}[job["do"]](job)
+        except Exception as error:  # the instantiation's failure, whatever it is
+            answer = {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+        if "CUDA" in answer.get("failed", ""):
+            return
+
+
+# -- in the parent ----------------------------------------------------------------------------------------------------
+
+
+class Worker:
+    """A child that does jobs; one that hangs or dies is replaced at the next job."""
+
+    def __init__(self, index: str) -> None:
+        self.environment = {**os.environ, "CUDA_VISIBLE_DEVICES": index}
+        self.child: subprocess.Popen[str] | None = None
+
+    def do(self, job: Row, timeout_s: float = JOB_TIMEOUT_S) -> Row:
+        if self.child is None or self.child.poll() is not None:
+            command = [sys.executable, __file__, "--worker"]
+            self.child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.environment
+            )
+        child = self.child
+        assert child.stdin is not None
+        assert child.stdout is not None
+        timer = threading.Timer(timeout_s, child.kill)
+        timer.start()
+        try:
+            child.stdin.write(json.dumps(job) + "\n")
+            child.stdin.flush()
+            line = child.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            timer.cancel()
+        answer: Row = json.loads(line) if line else {"failed": f"the process died or took over {timeout_s:.0f} s"}
+        return answer
+
+    def close(self) -> None:
+        if self.child is not None:
+            self.child.kill()
+            self.child.wait()
+
+
+def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]]:
+    """The defaults, then points with one or two parameters elsewhere on the grid, seeded by the entry's name."""
+    rng = random.Random(f"{seed}/{entry.name}")
+    points = [entry.defaults()]
+    while len(points) <= n_tiles:
+        names = rng.sample([name for name, values in entry.grid if name != "PRECISION" and len(values) > 1], k=2)
+        moved = {name: rng.choice(values) for name, values in entry.grid if name in names}
+        if (point := entry.defaults() | moved) not in points:
+            points.append(point)
+    return points
+
+
+def all_rows(problems: list[str], n_tiles: int, chip: Any, folder: Path, only: str) -> list[Row]:
+    """Rows to fill, every entry's defaults first; each with its source in a file."""
+    rows = []
+    for problem in problems:
+        spec = load_problem(problem).spec
+        for entry in load_entries(spec.family):
+            for number, params in enumerate(instantiations(entry, n_tiles, seed=0) if only in entry.name else []):
+                path = folder / f"{entry.name}_{number}.py"
+                path.write_text(entry.instantiate(params, chip, spec))
+                rows.append({"problem": problem, "entry": entry.name, "number": number, "params": params,
+                             "summary": entry.summarise(params), "path": str(path)})  # fmt: skip
+    return sorted(rows, key=lambda row: row["number"])
+
+
+def check_all(rows: list[Row], n_workers: int, index: str, until: float) -> None:
+    waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
+    for row in rows:
+        waiting.put(row)
+
+    def lane() -> None:
+        worker = Worker(index)
+        with contextlib.suppress(queue.Empty):
+            while time.monotonic() < until:
+                row = waiting.get_nowait()
+                row.update(worker.do({**row, "do": "check"}, min(JOB_TIMEOUT_S, until + 10 - time.monotonic())))
+        worker.close()
+
+    lanes = [threading.Thread(target=lane) for _ in range(n_workers)]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+
+
+def time_all(rows: list[Row], index: str, until: float) -> None:
+    worker = Worker(index)
+    for row in rows:
+        if row.get("error_over_allowed", 1e9) <= 1.0 and time.monotonic() < until:
+            row.update(worker.do({**row, "do": "time"}))
+    worker.close()
+
+
+def gate_all(rows: list[Row], device: str, until: float) -> None:
+    """The whole gate on the defaults and on each problem's fastest."""
+    from kbtui.commands.verify import whole_gate
+    from kbtui.evaluation.devices import open_device
+
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        mine = [row for row in rows if row["problem"] == problem]
+        best = {id(fastest): fastest for fastest in best_of(mine).values()}
+        chosen = [row for row in mine if row["number"] == 0 or id(row) in best]
+        with tempfile.TemporaryDirectory(prefix="playbook-gate-") as folder:
+            opened = open_device(device, Path(folder))
+            try:
+                opened.open(load_problem(problem))
+                for row in chosen:
+                    if time.monotonic() < until:
+                        began = time.monotonic()
+                        verdict = whole_gate(opened, Path(row["path"]).read_text(), 0)
+                        row["gate"] = f"{verdict.kind} {verdict.reason or ''}: {verdict.detail}"
+                        row["gate_s"] = round(time.monotonic() - began, 1)
+            except Exception as error:  # a device that cannot be had: the rows say so
+                for row in chosen:
+                    row.setdefault("gate", f"unverified: {type(error).__name__}: {str(error)[:200]}")
+            finally:
+                opened.close()
+
+
+def best_of(rows: list[Row]) -> dict[str, Row]:
+    """The fastest row of each timed shape."""
+    best: dict[str, Row] = {}
+    for row in rows:
+        for shape, us in row.get("times_us", {}).items():
+            if shape not in best or us["ratio"] > best[shape]["times_us"][shape]["ratio"]:
+                best[shape] = row
+    return best
+
+
+def printed(rows: list[Row]) -> Iterator[str]:
+    for problem in dict.fromkeys(row["problem"] for row in rows):
+        for shape, row in best_of([r for r in rows if r["problem"] == problem]).items():
+            us = row["times_us"][shape]
+            told = f"{us['kernel']} us, eager {us['eager']} us"
+            yield f"{problem} {shape}: {us['ratio']}x by {row['entry']} ({row['summary']}): {told}"
+    for row in rows:
+        if row["number"] == 0 or "failed" in row or row.get("error_over_allowed", 0.0) > 1.0:
+            ratios = {shape: us["ratio"] for shape, us in row.get("times_us", {}).items()}
+            state = row.get("failed") or f"error {row.get('error_over_allowed')} of allowed"
+            yield f"  {row['entry']} #{row['number']}: {state} {ratios} gate: {row.get('gate', 'not run')}"
+
+
+def machine(index: str) -> dict[str, str]:
+    query = ["nvidia-smi", f"--id={index}", "--format=csv,noheader",
+             "--query-gpu=name,driver_version,clocks.sm,clocks.mem,power.limit"]  # fmt: skip
+    said = subprocess.run(query, capture_output=True, text=True).stdout.strip()
+    return {
+        "gpu": said,
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--problems", default=",".join(PROBLEMS))
+    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser.add_argument("--tiles", type=int, default=6, help="instantiations beside the defaults")
+    parser.add_argument("--workers", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=190.0)
+    given = parser.parse_args()
+    if given.worker:
+        return work()
+    began = time.monotonic()
+    index = given.device.split(":")[1]
+    facts = machine(index)
+    chip = closest_data_sheet(facts["gpu"].split(",")[0], 90)
+    with tempfile.TemporaryDirectory(prefix="playbook-gpu-") as folder:
+        os.environ.setdefault("TRITON_CACHE_DIR", f"{folder}/cache")
+        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only)
+        steps = [("checked", lambda: check_all(rows, given.workers, index, began + 0.45 * given.seconds)),
+                 ("timed", lambda: time_all(rows, index, began + 0.7 * given.seconds)),
+                 ("gated", lambda: gate_all(rows, given.device, began + given.seconds))]  # fmt: skip
+        for name, step in steps:
+            step()
+            print(f"{name} after {time.monotonic() - began:.0f} s", flush=True)
+            facts[name] = f"{time.monotonic() - began:.0f} s"
+            shown = [{k: v for k, v in row.items() if k != "path"} for row in rows]
+            command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:])}"
+            given.out.write_text(json.dumps({"command": command, "machine": facts, "rows": shown}, indent=1) + "\n")
+    print("\n".join(printed(rows)))
+
+
+if __name__ == "__main__":
+    main()
