@@ -10,8 +10,8 @@ DISTRIBUTIONS = ("normal", "wide", "offset", "tiny", "mixed", "structured")
 
 #: Decades spanned by the slices of ``mixed``: 0.01 to 10.
 _MIXED_LOW, _MIXED_HIGH = -2.0, 1.0
-#: ``structured`` climbs from -3 to 3, with a little noise so that two draws differ.
-_RAMP, _RAMP_NOISE = 3.0, 0.05
+#: Noise on the climb of ``structured``, so that two draws differ.
+_RAMP_NOISE = 0.05
 
 
 def draw(
@@ -24,12 +24,13 @@ def draw(
     wide: float = 10.0,
     offset: float = 10.0,
     tiny: float = 1e-3,
+    ramp: float = 3.0,
 ) -> torch.Tensor:
     """A tensor of ``size`` on ``device``; on ``meta`` only its size and dtype.
 
     ``normal`` is N(0, 1); ``wide`` and ``tiny`` scale it, ``offset`` shifts it; ``mixed`` gives every slice along
-    the last axis (every element of a vector) a magnitude of its own; ``structured`` is a ramp along the last axis
-    times cos(i) along the one before. A generator of another device draws there and moves the result,
+    the last axis (every element of a vector) a magnitude of its own; ``structured`` climbs from -``ramp`` to ``ramp``
+    along the last axis, times cos(i) along the one before. A generator of another device draws there and moves the result,
     so a seed means the same values on both. Raises ValueError on another distribution.
     """
     if distribution not in DISTRIBUTIONS:
@@ -49,7 +50,7 @@ def draw(
         case "mixed":
             noise.mul_(_magnitudes(size, generator, source))
         case "structured":
-            noise.mul_(_RAMP_NOISE).add_(_ramp(size, source))
+            noise.mul_(_RAMP_NOISE).add_(_ramp(size, source, ramp))
     return noise.to(device=target, dtype=getattr(torch, dtype))
 
 
@@ -59,8 +60,8 @@ def _magnitudes(size: tuple[int, ...], generator: torch.Generator | None, device
     return 10.0 ** (_MIXED_LOW + (_MIXED_HIGH - _MIXED_LOW) * exponents)
 
 
-def _ramp(size: tuple[int, ...], device: torch.device) -> torch.Tensor:
-    climb = torch.linspace(-_RAMP, _RAMP, size[-1], device=device)
+def _ramp(size: tuple[int, ...], device: torch.device, height: float) -> torch.Tensor:
+    climb = torch.linspace(-height, height, size[-1], device=device)
     if len(size) == 1:
         return climb
     return climb * torch.cos(torch.arange(size[-2], device=device, dtype=torch.float32))[:, None]

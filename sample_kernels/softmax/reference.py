@@ -11,7 +11,9 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 
 
 def make_inputs(shape, generator, device, distribution, dtype="float32"):
-    """``wide`` and ``offset`` overflow exp in fp32 where the row's maximum is not subtracted first."""
+    """``wide`` and ``offset`` overflow exp in fp32 where the row's maximum is not subtracted first, ``structured``
+    where only the maximum of a part of the row is."""
     size = (shape["rows"], shape["cols"])
-    x = draw(distribution, size, generator=generator, device=device, dtype=dtype, wide=30.0, offset=100.0, tiny=1e-2)
+    how = {"generator": generator, "device": device, "dtype": dtype}
+    x = draw(distribution, size, **how, wide=30.0, offset=100.0, tiny=1e-2, ramp=60.0)
     return (x,)
