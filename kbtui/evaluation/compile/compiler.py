@@ -175,6 +175,7 @@ class Compiler:
                 device=to_plain(self._device),
                 inputs=[inputs_to_plain(ShapeInputs(name, self._inputs.arguments[name])) for name in names],
                 context=self._inputs.contexts.get(names[0]) if names else None,
+                allowed=list(self._problem.spec.allowed_ops),
             )
         try:
             report: CompileReport = from_plain(CompileReport, reply.value["report"])
