@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kbtui.domain.event import CommandKind
+from kbtui.domain.event import Budget, CommandKind
 from kbtui.errors import KbtuiError
 from kbtui.tui.moment import Moment
 from kbtui.tui.screens.ask import AskLine, Confirm
 from kbtui.tui.view.log import command_words
-from kbtui.tui.view.steer import budget_argument, parse_budget, why_not
+from kbtui.tui.view.steer import budget_argument, parse_budget, spent_already, why_not
 
 if TYPE_CHECKING:
     from kbtui.tui.app import Viewer
@@ -83,12 +83,22 @@ class Steering:
 
         def answered(text: str | None) -> None:
             if text:
-                self._ask(CommandKind.BUDGET, budget_argument(parse_budget(text, now)))
+                self._set_budget(moment, parse_budget(text, now))
 
         about = (
             f"Now {command_words(CommandKind.BUDGET, budget_argument(now))}. 30m, +10m, gpu 5m, 200 candidates or none."
         )
         self.app.push_screen(AskLine("Change the budget", about, "+10m", check), answered)
+
+    def _set_budget(self, moment: Moment, budget: Budget) -> None:
+        """A budget that is spent already ends the search: asked about first."""
+        argument, spent = budget_argument(budget), spent_already(moment, budget)
+        if spent and moment.state.ended is None:
+            words = command_words(CommandKind.BUDGET, argument)
+            about = f"{spent} of it is spent already: the search ends. R takes it up again with a larger one."
+            self._confirmed(f"{words[:1].upper()}{words[1:]}?", about, CommandKind.BUDGET, argument)
+        else:
+            self._ask(CommandKind.BUDGET, argument)
 
     def _submit(self, moment: Moment, selected: str) -> None:
         parent = selected or moment.state.champion or moment.state.first

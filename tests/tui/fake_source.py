@@ -59,6 +59,7 @@ class FakeSource:
         self.engine_status: FakeEngine | None = engine if engine is not None else FakeEngine()
         self.rows: list[FakeRun] = [FakeRun()]
         self.live = list(enumerate(samples(n_samples), start=1)) if n_samples else []
+        self.others: dict[str, Recorder] = {}
         self.asked: list[FakeCommand] = []
         self.version = 1
         self.failing: Exception | None = None
@@ -72,7 +73,8 @@ class FakeSource:
         return self.rows
 
     def envelopes(self, run: str, after_seq: int) -> Sequence[Envelope]:
-        return [e for e in self.recorder.envelopes if e.seq > after_seq] if run == RUN else []
+        recorder = self.recorder if run == RUN else self.others.get(run)
+        return [e for e in recorder.envelopes if e.seq > after_seq] if recorder is not None else []
 
     def first_window(self, run: str, n_newest: int) -> Window:
         return Window(tuple(self.envelopes(run, -1)), 0)

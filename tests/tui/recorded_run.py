@@ -432,6 +432,15 @@ def recorded(device: DeviceSpec | None = None, ended: EndReason | None = None) -
     return recorder
 
 
+def recorded_earlier(n_events: int = 110) -> Recorder:
+    """Another run of the same problem on the same chip, ended before it found what this one did."""
+    recorder = recorded()
+    recorder.envelopes = recorder.envelopes[:n_events]
+    recorder.wall_s, recorder.gpu_s = recorder.envelopes[-1].wall_s, recorder.envelopes[-1].gpu_s
+    recorder.note(RunEnded(EndReason.STOPPED, "as asked"), 1.0)
+    return recorder
+
+
 def samples_json() -> str:
     """A stored log of samples: three processes, two opponents' turns each, as the engine attaches it."""
     rng = random.Random(5)

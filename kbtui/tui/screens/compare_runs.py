@@ -113,7 +113,9 @@ class CompareRuns(KeyedScreen):
                 self.by_gpu = not self.by_gpu
                 self.show()
             case "unified":
-                self.query_one(DiffPane).toggle_unified()
+                refused = self.query_one(DiffPane).toggle_unified()
+                if refused:
+                    viewer(self).say(refused)
             case "next_change" | "previous_change":
                 refused = self.query_one(DiffPane).go(1 if name == "next_change" else -1)
                 if refused:
@@ -125,6 +127,9 @@ class CompareRuns(KeyedScreen):
     def action_pane(self, number: int) -> None:
         if number > len(_PANES):
             viewer(self).say("1 the two runs, 2 best so far, 3 what changed between the two best kernels")
+            return
+        if number - 1 == self.active:
+            viewer(self).say("it has the focus already; tab goes to the next")
             return
         self._activate(number - 1)
 

@@ -214,6 +214,9 @@ class Detail(KeyedScreen):
         if number > len(self.pages):
             viewer(self).say(f"this candidate has {len(self.pages)} pages; ] turns them")
             return
+        if number - 1 == self.chosen:
+            viewer(self).say(f"page {number}, {self.pages[self.chosen].name}, is shown already")
+            return
         self.chosen = number - 1
         self._load()
 

@@ -111,8 +111,8 @@ class Looking:
     def unified(self) -> None:
         if not self.dashboard.seen("diff"):
             return self.say("the diff is not on the screen; 4 shows it")
-        self.dashboard.query_one(DiffPane).toggle_unified()
-        return None
+        refused = self.dashboard.query_one(DiffPane).toggle_unified()
+        return self.say(refused) if refused else None
 
     def axis(self) -> None:
         moment = viewer(self.dashboard).moment

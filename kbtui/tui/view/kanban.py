@@ -12,6 +12,17 @@ from kbtui.tui.view.standing import ROLES, Standing, glyph_of
 CARD_LINES = 2
 #: The narrowest column in which a card's state can be read.
 NARROWEST_CELL = 14
+#: From here on a card has room for its state's whole word.
+_WHOLE_FROM = 18
+_SHORT = {
+    Standing.RUNNING: "runs",
+    Standing.WAITING: "waits",
+    Standing.CHAMPION: "champ",
+    Standing.INCUMBENT: "best",
+    Standing.REJECTED: "reject",
+    Standing.UNVERIFIED: "unverf",
+    Standing.WAS_BEST: "formr",
+}
 
 
 def columns_of(view: BoardView) -> tuple[tuple[Card, ...], ...]:
@@ -29,19 +40,15 @@ def card_lines(card: Card, width: int, here: bool, g: Glyphs) -> tuple[Line, Lin
     """A card in ``width`` cells: sign, id and state; operator and score under it."""
     role = ROLES[card.standing]
     flags = f"{card.flags}{g.pending + card.asked if card.asked else ''}"
-    state = _state_word(card, width - 9 - len(flags) - (1 if flags else 0))
-    top = line((g.cursor if here else " ", Role.ACCENT), (f"{glyph_of(card.standing, g)} {card.id} ", role))
+    gap = " " if width >= _WHOLE_FROM else ""
+    state = card.standing.value if width >= _WHOLE_FROM else _SHORT.get(card.standing, card.standing.value)
+    top = line((g.cursor if here else " ", Role.ACCENT), (f"{glyph_of(card.standing, g)}{gap}{card.id} ", role))
     top += line((f"{flags} " if flags else "", Role.WARN), (state, role))
     number = card.score or (card.number[0] if card.standing is not Standing.WAITING else "")
     room = max(width - 4 - len(number), 0)
     below = line(("   ", Role.PLAIN), (fit(card.operator, room, g.ellipsis).rstrip() if room > 3 else "", Role.DIM))
     number_role = Role.DIM if card.standing in (Standing.PRUNED, Standing.REJECTED) else Role.PLAIN
     return _exactly(top, width, g), _exactly(spread(below, ((number, number_role),), width - 1, g.ellipsis), width, g)
-
-
-def _state_word(card: Card, room: int) -> str:
-    word = card.standing.value
-    return word if len(word) <= room else word[: max(room, 0)]
 
 
 def _exactly(parts: Line, width: int, g: Glyphs) -> Line:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import Budget, CommandKind
+from kbtui.tui import fmt
 from kbtui.tui.moment import Moment
 from kbtui.tui.view.standing import Standing, standing_of
 
@@ -71,6 +72,17 @@ def parse_budget(text: str, now: Budget) -> Budget:
     if span[1]:
         return replace(now, gpu_s=seconds + ((now.gpu_s or 0) if span[2] else 0))
     return replace(now, wall_s=seconds + ((now.wall_s or 0) if span[2] else 0))
+
+
+def spent_already(moment: Moment, budget: Budget) -> str:
+    """What of a budget is spent already, in words; empty where something of each limit is left."""
+    if budget.wall_s is not None and moment.wall_s >= budget.wall_s:
+        return f"{fmt.clock(moment.wall_s)} of wall time"
+    if budget.gpu_s is not None and moment.gpu_s >= budget.gpu_s:
+        return f"{fmt.clock(moment.gpu_s)} of GPU time"
+    if budget.candidates is not None and moment.n_candidates >= budget.candidates:
+        return f"{moment.n_candidates} candidates"
+    return ""
 
 
 def budget_argument(budget: Budget) -> str:

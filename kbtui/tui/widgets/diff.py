@@ -84,9 +84,13 @@ class DiffPane(LineList):
         self._to_change()
         return None
 
-    def toggle_unified(self) -> None:
+    def toggle_unified(self) -> str | None:
+        """Side by side or unified; why not, where there is no diff."""
+        if self.diff is None:
+            return "no diff is shown"
         self.side_by_side = not self._beside
         self._lay_out()
+        return None
 
     def set_whole(self, whole: bool) -> None:
         """Show unchanged lines too."""
