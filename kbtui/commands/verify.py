@@ -93,7 +93,12 @@ def _told_of_problem(problem: Problem, vettings: list[Vetting], asked: Asked) ->
         print(json.dumps(problem_json(vettings), indent=2))
     else:
         for vetting in vettings:
-            print_sound(vetting, asked.explain) if vetting.sound else print_refusal(vetting, problem)
+            if vetting.sound:
+                print_sound(vetting, asked.explain)
+            else:
+                print_refusal(vetting, problem, asked.explain)
+        if len(vettings) > 1 and vettings[-1].sound:
+            print("kbtui run judges by the latter")
         if sound:
             print(f"{problem.spec.name} brings no kernel to verify; name one: --kernel FILE")
     return ExitCode.DONE if sound else ExitCode.USAGE

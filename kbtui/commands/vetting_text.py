@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from pathlib import Path
 
 from kbtui.domain.problem import Problem, ProblemFormat
 from kbtui.domain.vetting import Flaw, NullSummary, Vetting
@@ -16,19 +17,22 @@ def print_sound(vetting: Vetting, at_length: bool) -> None:
         print_nulls(vetting)
 
 
-def print_refusal(vetting: Vetting, problem: Problem) -> None:
+def print_refusal(vetting: Vetting, problem: Problem, at_length: bool) -> None:
     """What passes and where, then what to change."""
-    print(f"{vetting.problem} is refused by {vetting.criterion}, on {vetting.device}:")
-    for complaint in vetting.complaints[:_MOST_LINES]:
-        print(f"  {complaint.what}")
+    nulls = [c.what for c in vetting.complaints if c.flaw is Flaw.NULL_PASSES]
+    others = [str(c) for c in vetting.complaints if c.flaw is not Flaw.NULL_PASSES]
+    print(f"{vetting.problem} is refused, by {vetting.criterion}:")
+    for told in (*others, *nulls)[:_MOST_LINES]:
+        print(f"  {told}")
     if len(vetting.complaints) > _MOST_LINES:
         print(f"  and {len(vetting.complaints) - _MOST_LINES} more; --json has all")
-    for do in dict.fromkeys(c.do for c in vetting.complaints):
-        print(f"  do: {do}")
+    for do in dict.fromkeys(c.do for c in vetting.complaints if c.flaw is Flaw.NULL_PASSES):
+        print(f"  what to do: {do}")
     _print_rest(vetting)
-    if problem.format is ProblemFormat.KERNELBENCH and any(c.flaw is Flaw.NULL_PASSES for c in vetting.complaints):
-        path = shlex.quote(problem.path)
-        print(f"  kbtui verify {path} --harden looks for distributions and a tolerance that make it sound")
+    if nulls and problem.format is ProblemFormat.KERNELBENCH and Path(problem.path).is_file():
+        print(f"  kbtui verify {shlex.quote(problem.path)} --harden looks for inputs and a tolerance that are sound")
+    if at_length:
+        print_nulls(vetting)
 
 
 def _print_rest(vetting: Vetting) -> None:

@@ -72,10 +72,10 @@ def vet(zygote: Zygote, problem: Problem, device: DeviceSpec, proof: Proof, allc
 
 
 def criterion_words(problem: Problem, allclose: float | None) -> str:
-    """``relative L2 error of 1e-06``, or ``allclose at 0.01``."""
+    """``a relative L2 error of 1e-06 ...``, or ``allclose at 0.01``."""
     if allclose is not None:
         return f"allclose at {allclose:g}"
-    return f"relative L2 error of {problem.spec.tolerance.floor:g}, or twice the reference's own"
+    return f"a relative L2 error of {problem.spec.tolerance.floor:g}, or twice the reference's own"
 
 
 @contextmanager
