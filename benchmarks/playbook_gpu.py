@@ -197,12 +197,15 @@ class Worker:
         finally:
             timer.cancel()
         answer: Row = json.loads(line) if line else {"failed": f"the process died or took over {timeout_s:.0f} s"}
+        if "CUDA" in answer.get("failed", "") or not line:
+            self.close()
         return answer
 
     def close(self) -> None:
         if self.child is not None:
             self.child.kill()
             self.child.wait()
+            self.child = None
 
 
 def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]]:
@@ -269,8 +272,9 @@ def gate_all(rows: list[Row], device: str, until: float) -> None:
         best = {id(fastest): fastest for fastest in best_of(mine).values()}
         chosen = [row for row in mine if row["number"] == 0 or id(row) in best]
         with tempfile.TemporaryDirectory(prefix="playbook-gate-") as folder:
-            opened = open_device(device, Path(folder))
+            opened = None
             try:
+                opened = open_device(device, Path(folder), compile_baseline=False)
                 opened.open(load_problem(problem))
                 for row in chosen:
                     if time.monotonic() < until:
@@ -282,7 +286,8 @@ def gate_all(rows: list[Row], device: str, until: float) -> None:
                 for row in chosen:
                     row.setdefault("gate", f"unverified: {type(error).__name__}: {str(error)[:200]}")
             finally:
-                opened.close()
+                if opened is not None:
+                    opened.close()
 
 
 def best_of(rows: list[Row]) -> dict[str, Row]:
