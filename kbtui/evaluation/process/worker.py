@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import socket
 import threading
 import time
@@ -22,6 +23,7 @@ from kbtui.evaluation.process.failures import (
 from kbtui.evaluation.process.leftovers import exceeds, remove_tree
 from kbtui.evaluation.process.sandbox import Protection, SandboxPolicy
 
+_NUMBER_BITS = 60
 READY_TIMEOUT_S = 120.0
 EXIT_TIMEOUT_S = 10.0
 _LOG_TAIL_BYTES = 4000
@@ -33,6 +35,8 @@ _GOODBYE_S = 0.5
 _MAX_ATTACHED_BYTES = 64 << 20
 #: On a busy machine a deadline moves by the time the child waited for a core, up to this factor.
 _MAX_STRETCH = 10.0
+#: Stopped, traced, dead, gone.
+_NOT_RUNNING, _STILL_POLL_S = frozenset(("T", "t", "Z", "X", "")), 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +59,15 @@ class Worker:
     """One child. Calls come from one thread at a time; ``kill`` from any."""
 
     def __init__(
-        self, pid: int, sock: socket.socket, birth: child.Birth, ended: Exit, signal_group: Callable[["Worker"], None]
+        self, pid: int, sock: socket.socket, birth: child.Birth, ended: Exit, order: Callable[["Worker", str], None]
     ) -> None:
         self.pid = pid
         self.birth = birth
         self.protections: tuple[Protection, ...] = ()
-        self._sock, self._exit, self._signal_group = sock, ended, signal_group
+        self._sock, self._exit, self._order = sock, ended, order
         self._started = False
         self._why_killed = ""
         self._posted: deque[tuple[int, str]] = deque()
-        self._next_id = 0
 
     def hand_over(self, fds: tuple[int, ...]) -> None:
         with contextlib.suppress(OSError):
@@ -80,10 +83,11 @@ class Worker:
 
     def post(self, method: str, *, payload: bytes | None = None, **params: Any) -> None:
         """Send a call and return; answers come in order from ``result``. Raises WorkerDied."""
-        self._next_id += 1
-        self._posted.append((self._next_id, method))
+        # Not to be guessed: a candidate that writes on the channel does not know what it would have to answer.
+        number = secrets.randbits(_NUMBER_BITS)
+        self._posted.append((number, method))
         try:
-            wire.send(self._sock, {"id": self._next_id, "method": method, "params": params}, payload)
+            wire.send(self._sock, {"id": number, "method": method, "params": params}, payload)
         except (wire.Closed, OSError) as error:
             raise self._death() from error
 
@@ -114,12 +118,28 @@ class Worker:
     def kill(self, why: str = "") -> None:
         """End the child and all it started, remove its scratch directory. Idempotent; returns when it is gone."""
         self._why_killed = self._why_killed or why
-        self._signal_group(self)
+        self._order(self, "kill")
         self._exit.event.wait(EXIT_TIMEOUT_S)
         self._sock.close()
         remove_tree(self.birth.home)
 
     close = kill
+
+    def pause(self) -> None:
+        """Stop it where it is (SIGSTOP); the kernel lets it finish the system call it is in."""
+        self._order(self, "stop")
+
+    def go_on(self) -> None:
+        self._order(self, "continue")
+
+    def stands_still(self, timeout_s: float) -> bool:
+        """Wait until a paused child runs no more, or is gone."""
+        deadline = time.monotonic() + timeout_s
+        while _state(self.pid) not in _NOT_RUNNING:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_STILL_POLL_S)
+        return True
 
     @property
     def alive(self) -> bool:
@@ -210,6 +230,14 @@ def _resident_bytes(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def _state(pid: int) -> str:
+    """The letter of proc_pid_stat(5); empty for one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return ""
 
 
 def _n_threads(pid: int) -> int:
