@@ -73,6 +73,13 @@ def test_a_kernel_near_the_bound_is_said_to_be_so_in_a_sentence() -> None:
         (Bottleneck.OCCUPANCY_SHARED, BOUND_US * 5,
          {"THEORETICAL_OCCUPANCY": 6.0, "LIMIT_REGISTERS": 4.0, "LIMIT_SHARED": 1.0, "long_scoreboard": 20.0}),
         (Bottleneck.COMPUTE, BOUND_US * 3, {"SM_PCT": 92.0}),
+        (Bottleneck.NARROW, BOUND_US * 4, {"SECTORS_PER_LOAD": 4.0, "long_scoreboard": 90.0}),
+        (Bottleneck.TAIL, BOUND_US * 2.2,
+         {"GRID": 1.01 * 864, "WAVES": 1.01, "SM_CYCLES_ACTIVE": 520.0, "SM_CYCLES_ELAPSED": 1000.0}),
+        (Bottleneck.SPECIAL, BOUND_US * 3, {"SM_PCT": 85.0, "XU_PCT": 85.0}),
+        (Bottleneck.INTEGER, BOUND_US * 3,
+         {"SM_PCT": 88.0, "ALU_PCT": 88.0, "ISSUE_ACTIVE": 90.0, "INTEGER_INSTRUCTIONS": 95.0,
+          "FP32_INSTRUCTIONS": 5.0, "FP16_INSTRUCTIONS": 0.0}),
     ],
 )  # fmt: skip
 def test_counters_name_the_bottleneck(bottleneck: Bottleneck, time_us: float, counters: dict[str, float]) -> None:
@@ -99,6 +106,43 @@ def test_compiled_resources_alone_name_the_bottleneck(
     found = _diagnose(time_us, replace(ROW, **changes))
     assert _first(found) is bottleneck, found
     assert found.source == "compiled"
+
+
+def test_operands_fetched_again_are_cache_thrash_where_reuse_is_the_point() -> None:
+    tile = KernelResources("k", "s", (2048, 1, 1), 8, 3, 128, 0, 32768, 0.25, "registers", mma=True)
+    shape = LINEAR.shapes_of(ShapeRole.TUNE)[2]
+    n_bytes = LINEAR.bytes_moved(shape)
+    found = _diagnose(
+        6 * n_bytes / (A100.dram_gb_s * 1e3) / 0.8, tile, LINEAR, n_shape=2, DRAM_READ=6 * n_bytes, SM_PCT=20.0,
+        TENSOR_PCT=15.0, L2_PCT=75.0, GLOBAL_LOAD_SECTORS=40 * n_bytes / 32, LOAD_EFFICIENCY=100.0, GRID=2048.0,
+        WAVES=20.0,
+    )  # fmt: skip
+    assert _first(found) is Bottleneck.CACHE, found
+    assert "Cache thrash" in found.sentence
+
+
+def test_spilled_registers_are_not_taken_for_passes_over_the_problems_data() -> None:
+    found = _diagnose(
+        BOUND_US * 6,
+        **{**CLEAN, "DRAM_READ": 2.5 * BYTES, "DRAM_WRITE": 2 * BYTES, "LOCAL_LOAD_SECTORS": 5 * SECTORS,
+           "LOCAL_STORE_SECTORS": 3 * SECTORS},
+    )  # fmt: skip
+    assert _first(found) is Bottleneck.SPILLS
+    assert Bottleneck.EXTRA_PASSES not in [f.bottleneck for f in found.findings]
+
+
+def test_a_few_instructions_in_the_tensor_pipe_are_no_use_of_tensor_cores() -> None:
+    tile = KernelResources("k", "s", (2048, 1, 1), 8, 3, 128, 0, 32768, 0.25, "registers", mma=False)
+    shape = LINEAR.shapes_of(ShapeRole.TUNE)[2]
+    plain_us = LINEAR.flops(shape) / (A100.fp32_tflops * 1e6)
+    found = _diagnose(1.3 * plain_us, tile, LINEAR, n_shape=2, TENSOR_PCT=0.04, TENSOR_INSTRUCTIONS=1e6, SM_PCT=70.0)
+    assert _first(found) is Bottleneck.NO_TENSOR_CORES
+
+
+def test_many_launches_are_launch_bound_whatever_each_of_them_leaves_idle() -> None:
+    found = _diagnose(200.0, replace(ROW, grid=(1, 1, 1)), n_shape=1, n_launches=32)
+    assert _first(found) is Bottleneck.LAUNCH
+    assert "32 kernels" in found.sentence
 
 
 def test_a_small_shape_is_launch_bound() -> None:

@@ -13,7 +13,7 @@ from kbtui.evaluation.compile.listing import instruction_mix
         ("\tst.global.b32 [ %rd2 + 0 ], { %r9 };", "store"),
         ("\tdiv.s64 \t%rd5, %rd6, %rd7;", "wide_division"),
         ("\trem.u32 \t%r5, %r6, %r7;", "division"),
-        ("\tdiv.full.f32 %r5, %r6, %r7;", "division"),
+        ("\tdiv.full.f32 %r5, %r6, %r7;", "float_division"),
         ("\tbar.sync \t0;", "barrier"),
         ("\tst.shared.v2.b32 [ %r3 + 0 ], { %r1, %r2 };", "shared"),
         ("\tfma.rn.f32 \t%f1, %f2, %f3, %f4;", "float"),

@@ -16,7 +16,8 @@ _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("wide_division", r"(?:div|rem)\.[su]64"),
-        ("division", r"(?:div|rem)\.(?:[su]32|full|rn|f)"),
+        ("division", r"(?:div|rem)\.[su](?:16|32)"),
+        ("float_division", r"div\."),
         ("special", r"(?:ex2|lg2|sin|cos|tanh|rcp|rsqrt|sqrt)\."),
         ("load", r"(?:ld\.global|cp\.async\.c[ag])"),
         ("store", r"st\.global"),

@@ -14,6 +14,10 @@ def notes_on(
     profile: Profile, spec: ProblemSpec, shape: Shape, kernels: Sequence[str], measured_us: float | None
 ) -> tuple[str, ...]:
     """One line for each thing that does not fit: bytes, kernels, time."""
+    if len(profile.kernels) >= metrics.MAX_LAUNCHES:
+        # Bytes and times of a part are no part of a comparison with the whole.
+        first = f"only the first {metrics.MAX_LAUNCHES} launches were profiled"
+        return (first, *_kernels(profile, kernels))
     return (*_bytes(profile, spec.bytes_moved(shape)), *_kernels(profile, kernels), *_time(profile, measured_us))
 
 

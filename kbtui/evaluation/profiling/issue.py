@@ -2,7 +2,8 @@
 
 An SM has four schedulers, each issuing one warp instruction a clock; special functions go through 16 lanes an SM, so
 that one occupies its unit for eight clocks of a scheduler (CUDA C++ Programming Guide, "Arithmetic Instructions").
-Divisions are sequences of instructions. The text of the kernel is taken to run once, its innermost loop included as
+Integer divisions are sequences of instructions, and the only integer work that is counted: addressing is in every
+kernel, and the compiler folds most of it. The text of the kernel is taken to run once, its innermost loop included as
 often as the trace says: an upper estimate, which is why it only ever names a bottleneck that explains most of a time.
 """
 
@@ -19,7 +20,7 @@ _SPECIAL_CLOCKS = 8.0
 #: A barrier of one warp costs next to nothing; of several, about this many clocks, more with each.
 _BARRIER_CLOCKS, _BARRIER_CLOCKS_PER_WARP = 20.0, 4.0
 #: Instructions of SASS that one of PTX becomes.
-_EXPANDED: Mapping[str, float] = {"integer": 1.0, "division": 10.0, "wide_division": 90.0}
+_EXPANDED: Mapping[str, float] = {"division": 20.0, "wide_division": 90.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,7 @@ def shares(modelled: ModelledTime, resources: Sequence[KernelResources], device:
 
 
 def _integer_clocks(resources: KernelResources) -> float:
-    """Only where integer work is more than the floating-point work beside it: addressing is in every kernel."""
-    clocks = sum(resources.count(kind) * cost for kind, cost in _EXPANDED.items())
-    return clocks if clocks > 2 * resources.count("float") else 0.0
+    return sum(resources.count(kind) * cost for kind, cost in _EXPANDED.items())
 
 
 def _us(launch: LaunchTime, resources: KernelResources, device: DeviceSpec, clocks: float) -> float:

@@ -4,6 +4,9 @@ Names and meanings: Nsight Compute documentation, "Profiling Guide" (metrics ref
 version that lacks one leaves it out; nothing here may be required.
 """
 
+#: Launches of one call that are profiled: each is replayed some twenty times.
+MAX_LAUNCHES = 64
+
 DURATION = "gpu__time_duration.sum"
 SM_PCT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY_PCT = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"

@@ -146,8 +146,9 @@ class Profiler:
 
     def _command(self, report: Path, job: Path) -> list[str]:
         return [
-            str(self._counters.ncu), "--target-processes", "all", "--clock-control", "none", "--profile-from-start",
-            "off", "--force-overwrite", "--metrics", ",".join(self._metrics), "--export", str(report),
+            str(self._counters.ncu), "--target-processes", "all", "--clock-control", "none",
+            "--profile-from-start", "off", "--launch-count", str(metrics.MAX_LAUNCHES), "--force-overwrite",
+            "--metrics", ",".join(self._metrics), "--export", str(report),
             sys.executable, "-m", "kbtui.evaluation.profiling.runner", str(job),
         ]  # fmt: skip
 

@@ -9,17 +9,25 @@ from pathlib import Path
 _PARAMS = Path("/proc/driver/nvidia/params")
 _CAP_SYS_ADMIN = 1 << 21
 _PLACES = ("/opt/nvidia/nsight-compute/*/ncu", "/usr/local/cuda*/bin/ncu", "/usr/local/NVIDIA-Nsight-Compute*/ncu")
+_REMEDY = (
+    "an administrator writes `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/ and reboots, "
+    "or starts the container with --cap-add=SYS_ADMIN"
+)
 #: What ncu says, what it means, and what can be done about it.
 _REFUSALS = (
+    ("ERR_NVGPUCTRPERM", f"counters need permission here (ERR_NVGPUCTRPERM); {_REMEDY}"),
     (
-        "ERR_NVGPUCTRPERM",
-        "counters need permission here (ERR_NVGPUCTRPERM); an administrator loads the driver with "
-        "NVreg_RestrictProfilingToAdminUsers=0, or gives the container CAP_SYS_ADMIN",
+        "resource was unavailable",
+        "another tool holds the counters; stop it, or pause DCGM with `dcgmi profiling --pause`",
     ),
-    ("resource was unavailable", "another tool holds the counters (DCGM or a second profiler); stop it or pause it"),
-    ("MIG", "this is a slice of a GPU (MIG), whose counters the driver does not give out"),
+    (
+        "MIG",
+        "this is a slice of a GPU (MIG), whose counters the driver does not give out; "
+        "an administrator gives you a whole GPU",
+    ),
+    ("InterprocessLockFailed", "another ncu holds its lock file in /tmp; wait for it, or have its owner remove it"),
     ("No kernels were profiled", "ncu saw no kernel in the profiled range"),
-    ("not supported", "ncu does not support this GPU or driver"),
+    ("not supported", "ncu does not support this GPU or driver; install the nsight-compute of the driver's CUDA"),
 )
 
 
@@ -47,15 +55,14 @@ def counters(environ: Mapping[str, str] = os.environ, params: Path = _PARAMS) ->
     if not params.parent.exists():
         return Counters(ncu, "no NVIDIA GPU on this machine")
     if ncu is None:
-        return Counters(None, "ncu is not installed; install nsight-compute, or put its ncu on PATH")
+        return Counters(
+            None, "ncu is not installed; install nsight-compute (apt install nsight-compute), or put its ncu on PATH"
+        )
     if environ.get("CUDA_VISIBLE_DEVICES", "").startswith("MIG-"):
         return Counters(ncu, _REFUSALS[2][1])
     if _admin_only(params) and not _is_admin():
         return Counters(ncu, f"counters are for administrators only (RmProfilingAdminOnly: 1 in {params}); " + _REMEDY)
     return Counters(ncu, None)
-
-
-_REMEDY = "an administrator loads the driver with NVreg_RestrictProfilingToAdminUsers=0"
 
 
 def refusal_in(output: str) -> str | None:

@@ -42,11 +42,11 @@ def integer(case: Case) -> Iterator[Finding]:
 
 
 def compute(case: Case) -> Iterator[Finding]:
-    use = case.work.compute_share
-    if use is None and case.flops > 0:
-        rate = case.device.peak_tflops(case.dtype, tensor_cores=bool(case.work.tensor_cores))
-        use = min(1.0, case.flops / (rate * 1e6) / case.time_us) if case.time_us > 0 else 0.0
-    if use is None or use < _BUSY or use <= case.dram_use:
+    """The busiest unit, or the problem's own arithmetic at its unit's peak, whichever is more."""
+    rate = case.device.peak_tflops(case.dtype, tensor_cores=bool(case.work.tensor_cores))
+    useful = min(1.0, case.flops / (rate * 1e6) / case.time_us) if case.time_us > 0 else 0.0
+    use = max(case.work.compute_share or 0.0, useful)
+    if use < _BUSY or use <= case.dram_use:
         return
     # A unit that is busy with what another does faster is no praise.
     elsewhere = 0.5 if case.wants_tensor_cores else 1.0

@@ -127,6 +127,8 @@ def work_traced(
     moved = sum(t.moved_bytes * t.count for t in launches)
     spilled = sum(t.spill_bytes * t.count for t in launches)
     busy = issue.shares(modelled, resources, device, time_us)
+    # The model's arithmetic is too rough to be set against a measured time.
+    modelled_compute = _share(sum(t.compute_us * t.count for t in launches), time_us) if source == "model" else 0.0
     return replace(
         base,
         n_launches=base.n_launches if n_launches else modelled.n_launches,
@@ -137,7 +139,7 @@ def work_traced(
         asked_bytes=sum(t.asked_bytes * t.count for t in launches),
         moved_bytes=moved,
         spill_share=spilled / (spilled + moved) if spilled else 0.0,
-        compute_share=max(_share(sum(t.compute_us * t.count for t in launches), time_us), busy.special, busy.integer),
+        compute_share=max(modelled_compute, busy.special, busy.integer),
         cache_share=_share(sum(t.cache_us * t.count for t in launches), time_us),
         dram_share=_share(sum(t.dram_us * t.count for t in launches), time_us),
         latency_share=_share(sum(t.latency_us * t.count for t in launches), time_us) if source == "model" else None,
@@ -160,7 +162,7 @@ def work_measured(
     duration_ns = m(metrics.DURATION)
     return replace(
         base,
-        kernels_us=duration_ns / 1e3 if duration_ns else None,
+        kernels_us=duration_ns / 1e3 if duration_ns and len(profile.kernels) < metrics.MAX_LAUNCHES else None,
         programs=_or(m(metrics.GRID), base.programs),
         waves=_or(m(metrics.WAVES), base.waves),
         active_share=_ratio(m(metrics.SM_CYCLES_ACTIVE), m(metrics.SM_CYCLES_ELAPSED)),
