@@ -45,7 +45,6 @@ class Reason(StrEnum):
     WRONG_VALUES = "wrong_values"
     NAN_MISMATCH = "nan_mismatch"
     UNWRITTEN_OUTPUT = "unwritten_output"
-    NOT_DETERMINISTIC = "not_deterministic"
     # honesty
     INPUT_MODIFIED = "input_modified"
     ALIASES_INPUT = "aliases_input"
@@ -73,6 +72,8 @@ class Verdict:
         detail: one line for a person: numbers, shape, distribution, limit.
         line: 1-based line of the candidate's source the reason points at, where there is one.
         error: largest relative L2 error seen, None before correctness ran.
+        deterministic: whether the same inputs gave the same bits again; None where that was not asked. It is told
+            beside the verdict and decides nothing: sums by atomics are fair.
     """
 
     kind: VerdictKind
@@ -82,6 +83,7 @@ class Verdict:
     detail: str = ""
     line: int | None = None
     error: float | None = None
+    deterministic: bool | None = None
 
     @property
     def ok(self) -> bool:

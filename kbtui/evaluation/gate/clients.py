@@ -151,7 +151,9 @@ class CandidateClient:
 
     def repeat(self, n_calls: int, at_most_s: float) -> int:
         """Call it so often, its answers left unread; stops after ``at_most_s``. Returns how often it was called."""
-        found = self.worker.call("repeat", timeout_s=self.timeout_s + at_most_s, n_calls=n_calls, at_most_s=at_most_s)
+        found = self.worker.call(
+            "repeat", timeout_s=self.timeout_s + 10 * at_most_s, n_calls=n_calls, at_most_s=at_most_s
+        )
         return told.count(found.value, "repeat")
 
     def warm_up(self, at_least_s: float) -> float:

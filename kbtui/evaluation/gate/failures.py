@@ -68,6 +68,8 @@ def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
     detail = _line(str(failure), where)
     if lost(failure):
         return unverified(Reason.HARNESS_FAILED, stage, proof, detail)
+    if failure.why.startswith("broke the protocol"):
+        return rejected(Reason.SANDBOX_VIOLATION, stage, proof, detail)
     if "memory" in failure.why:
         return rejected(Reason.OUT_OF_MEMORY, stage, proof, detail)
     match failure.signal:

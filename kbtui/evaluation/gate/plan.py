@@ -61,11 +61,11 @@ def plan(spec: ProblemSpec, stage: int, seed: int, proof: Proof) -> tuple[Check,
         case 2 if interpreted:
             checks = _in_turn(_by_size(spec.shapes_of(ShapeRole.PROXY)), spec.distributions)
         case 2:
-            checks = _cross(_by_size(spec.shapes_of(ShapeRole.TUNE)), spec.distributions)
+            checks = _repeated(_cross(_by_size(spec.shapes_of(ShapeRole.TUNE)), spec.distributions))
         case 4 if interpreted:
             checks = _in_turn(_hidden(spec, interpreted), spec.distributions)
         case 4:
-            checks = _cross(_hidden(spec, interpreted), spec.distributions)
+            checks = _repeated(_cross(_hidden(spec, interpreted), spec.distributions))
         case _:
             checks = []
     return tuple(replace(c, seed=_seed(seed, stage, i)) for i, c in enumerate(checks))
@@ -132,6 +132,11 @@ def _by_size(shapes: Iterable[Shape]) -> list[Shape]:
 
 def _cross(shapes: Iterable[Shape], distributions: Iterable[str]) -> list[Check]:
     return [Check(CheckKind.VALUES, s, d, 0) for s in shapes for d in tuple(distributions)]
+
+
+def _repeated(checks: list[Check]) -> list[Check]:
+    """The last once more, on the same inputs."""
+    return [*checks, *(replace(c, kind=CheckKind.REPEAT) for c in checks[-1:])]
 
 
 def _in_turn(shapes: list[Shape], distributions: tuple[str, ...]) -> list[Check]:

@@ -21,7 +21,11 @@ class _Progress:
 
     error: float = 0.0
     n_checks: int = 0
-    deterministic: bool = True
+    deterministic: bool | None = None
+
+    def repeated(self, same: bool | None) -> None:
+        if same is not None:
+            self.deterministic = same and self.deterministic is not False
 
 
 def run_stage(
@@ -38,8 +42,9 @@ def run_stage(
             verdict = rejected(fault.reason, stage, proof, f"{check.where}: {fault.detail}")
             return replace(verdict, error=progress.error or None)
         progress.n_checks += 1
-    note = "" if progress.deterministic else ", not deterministic"
-    return verified(stage, proof, f"{progress.n_checks} checks{note}", progress.error)
+    note = ", not deterministic" if progress.deterministic is False else ""
+    verdict = verified(stage, proof, f"{progress.n_checks} checks{note}", progress.error)
+    return replace(verdict, deterministic=progress.deterministic)
 
 
 def _run(
@@ -72,7 +77,7 @@ def _repeat(referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpe
     """The same inputs again: wrong values fail, another right answer is only noted."""
     report = candidate.check(0, False, spec.allowed_ops)
     judgement = referee.judge(0, repeat=True)
-    progress.deterministic = progress.deterministic and judgement.same is not False
+    progress.repeated(judgement.same)
     return told_fault(report) or _judged(judgement, spec, progress)
 
 
