@@ -20,6 +20,10 @@ def submit(workspace: Path, run: str | None, file: Path, parent: str | None, not
     if (known := state.seen.get(source_sha(source))) is not None:
         tell(f"run {name} has this kernel already, as {known}")
         return ExitCode.DONE
+    asked = (c for c in reader.commands(name) if c.kind is CommandKind.SUBMIT and c.argument == source)
+    if (queued := next(asked, None)) is not None:
+        tell(f"this kernel is queued in run {name} already, as command {queued.id}")
+        return ExitCode.DONE
     number = reader.insert_command(name, CommandKind.SUBMIT, source, note or f"submitted: {file.name}", above)
     engine = reader.engine()
     running = engine is not None and engine.alive and engine.run == name

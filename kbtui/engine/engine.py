@@ -181,7 +181,9 @@ class Engine:
                 self._admit_submission(command)
 
     def _harmless(self, command: CommandAccepted) -> CommandAccepted:
-        """A budget that is none is recorded as the one in force, saying so: an event is read for ever."""
+        """A budget that is none is recorded as the one in force, a kernel that is here already under its name."""
+        if command.kind is CommandKind.SUBMIT and (known := self._known_as(command.argument)):
+            return replace(command, note=f"{command.note}; here already, as {known}".removeprefix("; "))
         if command.kind is not CommandKind.BUDGET:
             return command
         try:
@@ -189,6 +191,14 @@ class Engine:
         except UsageError as error:
             return replace(command, argument=json.dumps(to_plain(self.state.budget)), note=f"refused: {error.what}")
         return command
+
+    def _known_as(self, source: str) -> str | None:
+        """The candidate, or the command not acted on yet, that holds this source; None where it is new."""
+        sha = source_sha(source)
+        if (found := self.state.seen.get(sha)) or sha in self.state.open_batch:
+            return found or self.state.open_batch[sha].candidate.id
+        asked = (c for c in self.state.commands if c.kind is CommandKind.SUBMIT and c.argument == source)
+        return next((f"command {c.command_id}" for c in asked), None)
 
     def _admit_submission(self, command: CommandAccepted) -> None:
         parent = command.parent if command.parent in self.state.tried else None

@@ -121,3 +121,19 @@ def test_events_survive_json() -> None:
         assert copy == envelope
         state.apply(copy)
     assert state.champion is not None
+
+
+def test_a_kernel_submitted_again_is_recorded_as_here_already_and_tried_once() -> None:
+    ledger = MemoryLedger()
+    engine = engine_on(ledger, PlantedDevice())
+    source = "structure=2 tune=4"
+    ledger.inbox += [CommandAccepted(n, CommandKind.SUBMIT, source, note="by hand") for n in (1, 2)]
+    ledger.inbox.append(CommandAccepted(3, CommandKind.SUBMIT, "structure=0 tune=0"))
+    engine.run()
+    ledger.inbox.append(CommandAccepted(4, CommandKind.SUBMIT, source))
+    engine._take_commands()
+    notes = [c.note for c in engine.state.commands]
+    assert notes[:2] == ["by hand", "by hand; here already, as command 1"]
+    mine = [t.candidate.id for t in engine.state.tried.values() if t.candidate.origin.generator == "person"]
+    assert len(mine) == 2  # the first kernel had not been admitted yet when it was submitted
+    assert notes[2:] == ["", f"here already, as {mine[0]}"]
