@@ -1,11 +1,13 @@
 """Effects: the SQLite index (WAL). One engine writes; viewers read short and insert commands."""
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
@@ -65,8 +67,12 @@ def open_for_commands(path: Path) -> Engine:
 
 
 def open_for_reading(path: Path) -> Connection:
-    """One connection for short reads, each seeing what is committed by then; it cannot write."""
-    engine = _engine(path, NullPool, None)
+    """One connection for short reads, each seeing what is committed by then; it cannot write.
+
+    Readers of a WAL share memory beside the file. On a disk mounted read-only they cannot, and need not where all of
+    the log is in the file: nobody writes there.
+    """
+    engine = _engine(path, NullPool, None, at_rest=_is_at_rest(path))
     with _damage_noticed(path):
         connection = engine.connect()
         connection.exec_driver_sql("PRAGMA query_only=ON")
@@ -87,8 +93,18 @@ def set_aside(path: Path) -> Path | None:
     return aside if aside.exists() else None
 
 
-def _engine(path: Path, pool: type[QueuePool] | type[NullPool], begin: str | None) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", poolclass=pool, connect_args={"check_same_thread": False})
+def _is_at_rest(path: Path) -> bool:
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    log = Path(f"{path}-wal")
+    return read_only and not (log.exists() and log.stat().st_size)
+
+
+def _engine(path: Path, pool: type[QueuePool] | type[NullPool], begin: str | None, *, at_rest: bool = False) -> Engine:
+    where = f"sqlite:///file:{quote(str(path))}?immutable=1&uri=true" if at_rest else f"sqlite:///{path}"
+    engine = create_engine(where, poolclass=pool, connect_args={"check_same_thread": False})
 
     @event.listens_for(engine, "connect")
     def _connected(connection: sqlite3.Connection, _record: Any) -> None:

@@ -1,5 +1,6 @@
 """Effects: the engine's lock on a workspace. The kernel releases it when the engine dies, whatever way it dies."""
 
+import errno
 import fcntl
 import json
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kbtui.errors import EngineError, UsageError
+from kbtui.errors import DiskFullError, EngineError, KbtuiError, UsageError
 
 #: A reader that asks whether the lock is held takes it for an instant; an engine tries again for this long.
 RETRY_S = 0.3
@@ -38,22 +39,30 @@ class EngineLock:
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise UsageError(f"cannot write {self.path}: {error.strerror}", "give --workspace DIR") from None
+            raise _unwritable(self.path, error) from None
         if not _try_lock(fd, RETRY_S):
             os.close(fd)
             raise _held_by(read_holder(self.path))
         self._fd = fd
         self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.name_run(run)
+        try:
+            self.name_run(run)
+        except KbtuiError:
+            os.close(fd)
+            self._fd = None
+            raise
         return self
 
     def name_run(self, run: str) -> None:
-        """Write into the lock which run this engine works on."""
+        """Write into the lock which run this engine works on. Raises DiskFullError or UsageError where it cannot."""
         if self._fd is None:
             raise EngineError("the engine's lock is not held", "this is a defect of kbtui")
         text = json.dumps(asdict(LockHolder(os.getpid(), run, self._started_at))) + "\n"
-        os.pwrite(self._fd, text.encode(), 0)
-        os.ftruncate(self._fd, len(text.encode()))
+        try:
+            os.pwrite(self._fd, text.encode(), 0)
+            os.ftruncate(self._fd, len(text.encode()))
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
 
     def release(self) -> None:
         if self._fd is not None:
@@ -102,6 +111,12 @@ def _try_lock(fd: int, for_s: float) -> bool:
             time.sleep(0.01)
         else:
             return True
+
+
+def _unwritable(path: Path, error: OSError) -> KbtuiError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(f"no room to write {path}: {error.strerror}", "make room, then try again")
+    return UsageError(f"cannot write {path}: {error.strerror}", "give --workspace DIR")
 
 
 def _held_by(holder: LockHolder | None) -> EngineError:

@@ -1,6 +1,7 @@
 """Effects: what viewers and the command line see of a workspace. Short reads; the engine is never blocked."""
 
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Executable, Row, func, insert, select
+from sqlalchemy import Connection, Executable, Row, func, insert, select
 from sqlalchemy.exc import OperationalError
 
 from kbtui.budget import budget_of_json
@@ -16,7 +17,7 @@ from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CommandKind, Envelope
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.overview import Totals, Window
-from kbtui.errors import EngineError, UsageError
+from kbtui.errors import DiskFullError, EngineError, KbtuiError, UsageError
 from kbtui.scheduler.state import RunState
 from store import window
 from store.artifacts import read_artifact
@@ -26,9 +27,10 @@ from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
 from store.run_name import under_name
-from store.tables import ARTIFACT, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
+from store.tables import ARTIFACT, CANDIDATE, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
 
+_OF_A_CANDIDATE = (CommandKind.PIN, CommandKind.PRUNE, CommandKind.PROMOTE)
 #: An engine beats once a second. On a disk without room it cannot even say that it waits: then a reader says it.
 MUTE_S = 2.5
 NO_ROOM_BYTES = 1 << 20
@@ -143,6 +145,10 @@ class Reader:
         """What a fold needs to know these candidates, in order."""
         return window.events_of(self._all, run, candidates)
 
+    def candidates(self, run: str, n_newest: int) -> tuple[str, ...]:
+        """Ids of the newest candidates, the newest first."""
+        return window.newest(self._all, run, n_newest)
+
     def totals(self, run: str) -> Totals:
         """Counts over all of a run."""
         return window.totals(self._all, run)
@@ -192,7 +198,8 @@ class Reader:
     ) -> int:
         """Ask something of the run's engine; returns the command's id.
 
-        Raises UsageError where there is no such run, or the argument cannot be what the kind wants.
+        Raises UsageError where there is no such run, the argument cannot be what the kind wants, or nothing can be
+        written here; EngineError where it may be tried again.
         """
         _check_argument(kind, argument, note)
         row = {"run": run, "kind": str(kind), "argument": argument, "note": note, "parent": parent}
@@ -201,10 +208,11 @@ class Reader:
             with open_for_commands(self.workspace.index).begin() as connection:
                 if connection.execute(select(RUN.c.run).where(RUN.c.run == run)).first() is None:
                     raise UsageError(f"no run {run!r} in {self.workspace.root}", "`kbtui ls` lists the runs")
+                _check_candidate(connection, run, argument if kind in _OF_A_CANDIDATE else parent)
                 number: int = (connection.execute(last).scalar_one() or 0) + 1
                 connection.execute(insert(COMMAND).values(id=number, **row))
         except OperationalError as error:
-            raise EngineError(f"the command was not written: {error.orig}", "try again") from error
+            raise _not_written(self.workspace, error) from error
         return number
 
     def commands(self, run: str) -> list[CommandRow]:
@@ -255,6 +263,23 @@ def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
         f"{argument}{note}".encode()
     except UnicodeEncodeError:
         raise UsageError("the command holds a character that is not Unicode's", "give text in UTF-8") from None
+
+
+def _check_candidate(connection: Connection, run: str, candidate: str | None) -> None:
+    known = select(CANDIDATE.c.id).where(CANDIDATE.c.run == run, CANDIDATE.c.id == candidate)
+    if candidate is not None and connection.execute(known).first() is None:
+        raise UsageError(f"run {run} has no candidate {candidate!r}", f"`kbtui log {run}` names them")
+
+
+def _not_written(workspace: Workspace, error: OperationalError) -> KbtuiError:
+    said = f"the command was not written into {workspace.index}: {error.orig}"
+    match getattr(error.orig, "sqlite_errorcode", 0) & 0xFF:  # without the extended part
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return UsageError(said, "give it where the workspace can be written")
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            return DiskFullError(said, "make room, then give it again")
+        case _:
+            return EngineError(said, "try again")
 
 
 def _no_runs(workspace: Workspace) -> UsageError:

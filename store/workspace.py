@@ -89,7 +89,8 @@ def _make_folders(root: Path) -> None:
     try:
         for folder in ("artifacts", "scratch", "cache"):
             (root / folder).mkdir(parents=True, exist_ok=True)
-        (root / ".gitignore").write_text("*\n")
+        if not (root / ".gitignore").exists():
+            (root / ".gitignore").write_text("*\n")
     except OSError as error:
         raise UsageError(f"cannot make a workspace at {root}: {error.strerror}", "give --workspace DIR") from error
 

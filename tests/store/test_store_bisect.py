@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kbtui.cli import _guarded
+from kbtui.cli import app
+from kbtui.cli_guard import guarded
 from kbtui.domain.candidate import Candidate, Origin, candidate_id, source_sha
 from kbtui.domain.event import CandidateAdmitted
 from kbtui.errors import ExitCode
@@ -109,5 +110,5 @@ def test_what_is_no_verdict_is_125_under_bisect(problem, tmp_path, words, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.py").write_text("not a kernel")
     told = ["verify", str(problem), *words, "--workspace", str(tmp_path / "ws")]
-    assert (_guarded(told), _guarded([*told, "--bisect"])) == (ExitCode.USAGE, 125)
+    assert (guarded(app, told), guarded(app, [*told, "--bisect"])) == (ExitCode.USAGE, 125)
     assert capfd.readouterr().err.count("kbtui: ") == 2

@@ -123,3 +123,21 @@ def test_idle_viewer_does_not_keep_the_log_from_being_reset(workspace, scene):
         with ledger._index.connect().execution_options(reading=True) as connection:
             assert connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() == (0, 0, 0)
     ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "parent", "says"),
+    [
+        (CommandKind.PIN, "c0099", None, "run softmax-1 has no candidate 'c0099'; `kbtui log softmax-1` names them"),
+        (CommandKind.PRUNE, "", None, "has no candidate ''"),
+        (CommandKind.SUBMIT, "x = 1", "c0099", "has no candidate 'c0099'"),
+        (CommandKind.BUDGET, '{"wall_s": -1}', None, "is not a budget"),
+        (CommandKind.BUDGET, "ten minutes", None, "is not a budget"),
+    ],
+)
+def test_command_that_means_nothing_is_refused_where_it_is_given(told, kind, argument, parent, says):
+    workspace, run, _ = told
+    with Reader(workspace) as reader:
+        with pytest.raises(UsageError, match=says):
+            reader.insert_command(run, kind, argument, "", parent)
+        assert reader.commands(run)[-1].accepted_seq is not None

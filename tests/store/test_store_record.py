@@ -71,7 +71,8 @@ def test_attachments_are_stored_and_the_outcome_names_them(ledger, workspace, sc
     reader.close()
 
 
-def test_commands_are_taken_in_order_until_they_are_events(ledger, workspace):
+def test_commands_are_taken_in_order_until_they_are_events(ledger, workspace, scene):
+    scene.admit(ledger, 1, None, {})
     with Reader(workspace) as reader:
         ids = [
             reader.insert_command(ledger.run, CommandKind.PIN, "c0001"),
