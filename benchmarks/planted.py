@@ -37,7 +37,7 @@ from kbtui.evaluation.modelled.time import ModelledTime  # noqa: E402
 from kbtui.evaluation.profiling.diagnose import diagnose  # noqa: E402
 from kbtui.evaluation.profiling.ncu import Profiler  # noqa: E402
 
-PROFILED_AT_ONCE = 4
+PROFILED_AT_ONCE = 6
 GOOD_GAIN = 1.3
 SEED = 0
 
@@ -62,12 +62,19 @@ def main() -> int:
         device = described(given.device)
         with Workbench(device, Path(folder), max(1, (os.cpu_count() or 2) - 2)) as bench:
             suite = Suite(plants, device, bench, Path(folder), given.gpu_timeout)
-            rows = suite.run(not given.no_counters, not given.no_remedies, given.out, say)
-    (given.out / "planted.json").write_text(json.dumps({"device": to_plain(device), "plants": rows}, indent=1))
-    text = table(rows, device)
-    (given.out / "planted.txt").write_text(text)
-    print(text)
+            rows = suite.run(not given.no_counters, given.out, say)
+            keep(rows, device, given.out)
+            if not given.no_remedies:
+                suite.cured(rows, say)
+    keep(rows, device, given.out)
+    print(table(rows, device))
     return 0
+
+
+def keep(rows: list[dict[str, Any]], device: DeviceSpec, out: Path) -> None:
+    """What is known so far."""
+    (out / "planted.json").write_text(json.dumps({"device": to_plain(device), "plants": rows}, indent=1))
+    (out / "planted.txt").write_text(table(rows, device))
 
 
 def described(key: str) -> DeviceSpec:
@@ -93,7 +100,7 @@ class Suite:
         self.gpu_timeout_s = gpu_timeout_s
         self.on_gpu = device.clock is Clock.MEASURED
 
-    def run(self, counters: bool, cure: bool, out: Path, say: Any) -> list[dict[str, Any]]:
+    def run(self, counters: bool, out: Path, say: Any) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as threads:
             reports = dict(zip((p.name for p in self.plants), threads.map(self.compiled, self.plants), strict=True))
             say("compiled")
@@ -107,8 +114,8 @@ class Suite:
         profiles = self.profiled(reports, times, out) if self.on_gpu and counters else {}
         say("profiled")
         rows = [self.row(p, reports[p.name], traces[p.name], times[p.name], profiles.get(p.name)) for p in self.plants]
-        if cure:
-            self.cured(rows, measured, traces, say)
+        for row in rows:
+            row["plant"] = measured.get(row["name"], {}).get("plant", {})
         return rows
 
     def compiled(self, plant: Plant) -> CompileReport:
@@ -185,9 +192,7 @@ class Suite:
             "remedies": [to_plain(r) for r in remedies(hint, plant, self.device)], "best": None,
         }  # fmt: skip
 
-    def cured(
-        self, rows: list[dict[str, Any]], measured: dict[str, Any], traces: dict[str, ModelledTime], say: Any
-    ) -> None:
+    def cured(self, rows: list[dict[str, Any]], say: Any) -> None:
         """Verdict and gain of every remedy, into the rows; the best that is right is the row's gain."""
         by_name = {p.name: p for p in self.plants}
         jobs = [(row, by_name[row["name"]], i, Remedy(**r)) for row in rows for i, r in enumerate(row["remedies"])]
@@ -201,18 +206,15 @@ class Suite:
                 sources[row["name"]][str(i)] = remedy.source
             told = self.measured(sources)
         else:
-            told = self.modelled(fine, traces)
+            told = self.modelled(fine)
         say("remedies measured")
         for row in rows:
-            row["plant"] = measured.get(row["name"], {}).get("plant", {})
             for i, remedy in enumerate(row["remedies"]):
                 remedy |= told.get(row["name"], {}).get(str(i), {"fault": "it does not compile"})
             right = [r for r in row["remedies"] if r.get("fault") is None and "ratio" in r]
             row["best"] = max(right, key=lambda r: r["ratio"], default=None)
 
-    def modelled(
-        self, jobs: list[tuple[dict[str, Any], Plant, int, Remedy]], traces: dict[str, ModelledTime]
-    ) -> dict[str, Any]:
+    def modelled(self, jobs: list[tuple[dict[str, Any], Plant, int, Remedy]]) -> dict[str, Any]:
         """Ratios by the model; answers checked by the first stage of the gate under the interpreter."""
         told: dict[str, Any] = {}
         for row, plant, i, remedy in jobs:
@@ -220,7 +222,7 @@ class Suite:
             verdict = gate.check(remedy.source, 1, SEED)
             gate.close()
             now = self.bench.traced(replace(plant, source=remedy.source)).time_us
-            ratio = traces[plant.name].time_us / now
+            ratio = row["time_us"] / now
             fault = None if verdict.ok else f"{verdict.reason}: {verdict.detail}"
             told.setdefault(row["name"], {})[str(i)] = {"fault": fault, "us": now, "ratio": ratio}
         return told

@@ -13,6 +13,7 @@ from typing import Self
 
 from hints import choose_hints, load_hints
 from kbtui.domain.device import DeviceSpec
+from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import Problem, Shape, ShapeRole
 from kbtui.domain.profile import Bottleneck, Diagnosis
 from kbtui.domain.proposal import Hint, Phase
@@ -119,7 +120,17 @@ class Workbench:
         if plant.name not in self._compilers:
             inputs = self._inputs[plant.name] = describe_inputs(self.compiling, plant.problem)
             cache = self.root / "compiled" / plant.name
-            made = Compiler(self.compiling, self.device, plant.problem, inputs, cache, self._workers, timeout_s=100)
+            measured = self.device.clock is Clock.MEASURED
+            made = Compiler(
+                self.compiling,
+                self.device,
+                plant.problem,
+                inputs,
+                cache,
+                self._workers,
+                launchers=measured,
+                timeout_s=100,
+            )
             self._compilers[plant.name] = self._held.enter_context(made)
         return self._compilers[plant.name]
 
