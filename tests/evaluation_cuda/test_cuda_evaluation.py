@@ -131,5 +131,7 @@ def test_a_broken_opponent_says_nothing_of_the_candidate(opened: OpenedProblem) 
 
 def test_no_process_is_left_after_an_evaluation_but_referee_incumbents_and_zygote(opened: OpenedProblem) -> None:
     evaluate(opened, PLAIN, rung(2, max_pairs=1), incumbent=SLOW, passed_stage=1)
+    with opened.zygote.quiet():  # waits for those that are being buried
+        pass
     children = [p for p in os.listdir("/proc") if p.isdigit() and parent_of(int(p)) == opened.zygote.pid]
     assert len(children) <= 3

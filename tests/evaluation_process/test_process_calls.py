@@ -139,10 +139,9 @@ def test_a_forged_frame_ends_the_child_without_harm(worker: Worker) -> None:
 def test_spares_are_warmed_and_then_taken(zygote: Zygote, confined: SandboxPolicy) -> None:
     zygote.pool(ROLE, confined, 2)
     try:
-        with zygote.quiet():
-            spare = zygote.spawn(ROLE, sandbox=confined)
-            assert spare.call("warmed", timeout_s=5).value == [0]
-            spare.kill()
+        spare = zygote.spawn(ROLE, sandbox=confined)
+        assert spare.call("warmed", timeout_s=5).value == [0]
+        spare.kill()
     finally:
         zygote.pool(ROLE, confined, 0)
 
@@ -178,3 +177,55 @@ def test_waiting_for_a_core_does_not_count_towards_the_deadline(zygote: Zygote, 
     finally:
         for worker in workers:
             worker.kill()
+
+
+def state(pid: int) -> str:
+    with open(f"/proc/{pid}/stat") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0]
+
+
+def test_a_paused_child_stands_still_and_goes_on_where_it_was(worker: Worker) -> None:
+    worker.await_start()
+    worker.pause()
+    assert worker.stands_still(5)
+    assert state(worker.pid) == "T"
+    worker.post("echo", text="later")
+    worker.go_on()
+    assert worker.result(5).value == "later"
+
+
+def test_a_paused_child_can_be_killed(worker: Worker) -> None:
+    worker.await_start()
+    worker.pause()
+    assert worker.stands_still(5)
+    worker.kill()
+    assert not is_alive(worker.pid)
+
+
+def test_what_warms_up_stands_still_while_it_is_quiet_and_is_a_spare_afterwards(
+    zygote: Zygote, confined: SandboxPolicy
+) -> None:
+    zygote.pool("slow_role", confined, 2)
+    pool = zygote._pools[("slow_role", confined)]
+    try:
+        with pool._lock:
+            assert pool._lock.wait_for(lambda: pool._n_forking, 5)
+        with zygote.quiet():
+            paused = tuple(pool._paused)
+            assert paused
+            assert {state(w.pid) for w in paused} == {"T"}
+            assert not pool._spares
+        spare = zygote.spawn("slow_role", sandbox=confined)
+        assert spare.call("warmed", timeout_s=5).value == 1
+        spare.kill()
+    finally:
+        zygote.pool("slow_role", confined, 0)
+
+
+def test_a_buried_child_is_gone_once_it_is_quiet(zygote: Zygote, confined: SandboxPolicy) -> None:
+    worker = zygote.spawn(ROLE, sandbox=confined)
+    worker.await_start()
+    zygote.bury(worker)
+    with zygote.quiet():
+        assert not is_alive(worker.pid)
+        assert not worker.birth.home.exists()

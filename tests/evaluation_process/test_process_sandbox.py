@@ -158,7 +158,7 @@ def test_the_environment_holds_no_secrets(worker: Worker, free_worker: Worker) -
 
 
 def test_the_probe_names_each_layer() -> None:
-    assert {p.name for p in probe()} == {"limits", "landlock", "seccomp"}
+    assert {p.name for p in probe()} == {"limits", "landlock", "seccomp", "lock"}
 
 
 def test_the_switch_is_on_off_or_an_error() -> None:

@@ -111,7 +111,7 @@ class Evaluation:
             return self._timed(side, verdict, base)
         finally:
             if not self.opened.sides.keeps(side):
-                side.worker.kill()
+                self.opened.zygote.bury(side.worker)
 
     def _gate(self, side: Side) -> Verdict:
         verdict = verified(max(self.request.passed_stage, 0), Proof.GPU, "passed before")

@@ -59,7 +59,7 @@ class Side:
 class Sides:
     """Starts and keeps the children of one open problem. After ``restart`` every Side is dead.
 
-    ``nudges``: overwrite a part of the inputs between timed calls. Off: it has not run on a GPU yet.
+    ``nudges``: overwrite a part of the inputs between timed calls, so that an answer that was kept is wrong.
     """
 
     zygote: Zygote
@@ -69,7 +69,7 @@ class Sides:
     memory_bytes: int
     call_timeout_s: float
     copies: int = 2
-    nudges: bool = False
+    nudges: bool = True
     _referee: Worker | None = None
     _arena: tuple[int, bytes] = (0, b"")
     _kept: dict[str, Side] = field(default_factory=dict)
@@ -126,10 +126,10 @@ class Sides:
         """Take over a child that is, or may soon be, an incumbent; the oldest one beyond two goes."""
         replaced = self._kept.pop(side.sha, None)
         if replaced is not None and replaced is not side:
-            replaced.worker.kill()
+            self.zygote.bury(replaced.worker)
         self._kept[side.sha] = side
         while len(self._kept) > _MAX_KEPT:
-            self._kept.pop(next(iter(self._kept))).worker.kill()
+            self.zygote.bury(self._kept.pop(next(iter(self._kept))).worker)
 
     def keeps(self, side: Side) -> bool:
         return any(kept is side for kept in self._kept.values())

@@ -57,6 +57,7 @@ class Zygote:
         self._homes = Path(tempfile.mkdtemp(prefix=f"{_HOMES}{os.getpid()}-", dir=log_path.parent.resolve()))
         self._lock = threading.Lock()
         self._pools: dict[tuple[str, SandboxPolicy | None], Spares] = {}
+        self._burials: list[threading.Thread] = []
         self._asked: dict[int, _Asked] = {}
         self._exits: dict[int, Exit] = {}
         self._ready = threading.Event()
@@ -92,15 +93,29 @@ class Zygote:
 
     @contextlib.contextmanager
     def quiet(self, timeout_s: float = 30.0) -> Iterator[None]:
-        """While this is entered no spare starts or warms up: waits for those that do, holds back new ones."""
+        """While this is entered no spare starts or warms up and no child dies: those that do are stopped or awaited."""
         pools = tuple(self._pools.values())
         for pool in pools:
             pool.hold(timeout_s)
+        self._await_burials(timeout_s)
         try:
             yield
         finally:
             for pool in pools:
                 pool.release()
+
+    def bury(self, worker: Worker) -> None:
+        """End a child without waiting for it: with a GPU's memory mapped its end takes as long as many a check."""
+        burial = threading.Thread(target=worker.kill, name="burial", daemon=True)
+        with self._lock:
+            self._burials = [b for b in self._burials if b.is_alive()] + [burial]
+            burial.start()
+
+    def _await_burials(self, timeout_s: float) -> None:
+        with self._lock:
+            burials = tuple(self._burials)
+        for burial in burials:
+            burial.join(timeout_s)
 
     def close(self) -> None:
         """End the zygote and all its children. Idempotent; returns when they are gone."""
@@ -115,6 +130,7 @@ class Zygote:
         self._gone = True
         for pool in self._pools.values():
             pool.drop()
+        self._await_burials(EXIT_TIMEOUT_S)
         remove_tree(self._homes)
 
     def __enter__(self) -> Self:
@@ -137,7 +153,7 @@ class Zygote:
         if asked.pid is None or asked.ended is None:
             ours.close()
             raise self._died()
-        return Worker(asked.pid, ours, birth, asked.ended, self._kill)
+        return Worker(asked.pid, ours, birth, asked.ended, self._order)
 
     def _launch(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -181,10 +197,11 @@ class Zygote:
         except OSError as error:
             raise self._died() from error
 
-    def _kill(self, worker: Worker) -> None:
+    def _order(self, worker: Worker, what: str) -> None:
+        """``kill``, ``stop`` or ``continue`` a child, by whom alone knows whether its pid is still its own."""
         if worker.alive:
             with contextlib.suppress(EngineError):
-                self._ask({"do": "kill", "pid": worker.pid}, [])
+                self._ask({"do": what, "pid": worker.pid}, [])
 
     def _listen(self, control: socket.socket) -> None:
         while True:

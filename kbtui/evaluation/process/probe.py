@@ -4,11 +4,13 @@ One protection a line: name, 1 or 0, detail, tabs between.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from kbtui.evaluation.process import sandbox
 
 
 def main() -> None:
-    for protection in sandbox.apply(sandbox.cpu_policy(), Path(sys.argv[1])):
+    policy = replace(sandbox.cpu_policy(), unix_sockets=True)
+    for protection in (*sandbox.apply(policy, Path(sys.argv[1])), *sandbox.lock(policy)):
         print(protection.name, int(protection.enforced), protection.detail, sep="\t")

@@ -217,7 +217,7 @@ def _apply_landlock(policy: SandboxPolicy, scratch: Path) -> Protection:
     except OSError as error:
         return Protection("landlock", False, f"files are not confined: {error}; Linux 5.13 or later has Landlock")
     if version < 3:
-        return Protection("landlock", True, f"version {version}: files may be truncated outside; update the kernel")
+        return Protection("landlock", False, f"version {version} lets files outside be truncated; Linux 6.2 does not")
     scope = "files, TCP, signals" if version >= 6 else "files"
     return Protection("landlock", True, f"version {version}: {scope}")
 

@@ -1,56 +1,71 @@
-"""Effects: keeps warm children of one kind in reserve, started several at once by a thread of its own.
+"""Effects: keeps warm children of one kind in reserve, started by threads of its own.
 
-Warming disturbs whoever times something, and four children warm up in little more than the time of one. So spares are
-not replaced one by one: once few are left, all that are missing start together.
+Warming disturbs whoever times something: ``hold`` stops those that warm up where they are, and lets them go on later.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kbtui.errors import EngineError
 from kbtui.evaluation.process.failures import WorkerFailure
 from kbtui.evaluation.process.worker import Worker
 
-#: Spares are filled up again when this part of them, or fewer, is left.
-LOW_WATER = 2
+#: Children that warm up side by side; more of them only wait for one another in the driver.
+AT_ONCE = 3
 
 
 class Spares:
-    """Spares of one kind. Filled by a thread of its own, for a fork of a large process takes tens of milliseconds."""
+    """Spares of one kind. ``start`` forks a child that then warms up by itself."""
 
     def __init__(self, start: Callable[[], Worker]) -> None:
         self.size = 0
         self._start = start
         self._lock = threading.Condition()
         self._spares: deque[Worker] = deque()
-        self._filling = False
-        self._held = 0
+        self._warming: set[Worker] = set()
+        self._paused: set[Worker] = set()
+        self._n_started = self._n_forking = self._held = 0
 
     def take(self) -> Worker | None:
+        """A spare, or the next one of those that warm up; None where there are none, or they may not go on now."""
         with self._lock:
+            self._lock.wait_for(lambda: self._spares or not self._n_started or self._held)
             while self._spares:
                 spare = self._spares.popleft()
+                if spare in self._paused:
+                    self._paused.discard(spare)
+                    spare.go_on()
                 if spare.alive:
                     return spare
                 spare.kill()
         return None
 
     def fill(self) -> None:
+        """Start what is missing, a few at a time. Returns at once."""
         with self._lock:
-            if self._filling or self._held or len(self._spares) > self.size // LOW_WATER:
-                return
-            self._filling = True
-        threading.Thread(target=self._fill, name="spares", daemon=True).start()
+            while self._n_wanted() > 0 and self._n_started < AT_ONCE:
+                self._n_started += 1
+                threading.Thread(target=self._fill, name="spares", daemon=True).start()
 
     def hold(self, timeout_s: float) -> None:
+        """Stop those that warm up, and start none, until ``release``. Returns when they stand still."""
         with self._lock:
             self._held += 1
-            self._lock.wait_for(lambda: not self._filling, timeout_s)
+            self._lock.wait_for(lambda: not self._n_forking, timeout_s)
+            self._pause(self._warming)
+            paused = tuple(self._paused)
+        for worker in paused:
+            worker.stands_still(timeout_s)
 
     def release(self) -> None:
         with self._lock:
             self._held -= 1
+            if not self._held:
+                for worker in self._paused:
+                    worker.go_on()
+                self._paused.clear()
+            self._lock.notify_all()
         self.fill()
 
     def drop(self) -> None:
@@ -61,21 +76,68 @@ class Spares:
             spare.kill()
 
     def _fill(self) -> None:
-        try:
-            while wanted := self._n_wanted():
-                started = [self._start() for _ in range(wanted)]
-                for spare in started:
-                    spare.await_start()
+        """One spare after the other, as long as some are missing."""
+        while True:
+            with self._lock:
+                self._lock.wait_for(lambda: not self._held)
+                if self._n_wanted(besides_me=True) <= 0:
+                    return self._ended()
+            if not self._warmed():
                 with self._lock:
-                    self._spares.extend(started)
-        except (EngineError, WorkerFailure):
-            # A kind that cannot start shows its reason where it is spawned, in the caller's hands.
-            pass
+                    return self._ended()
+
+    def _warmed(self) -> bool:
+        """False where this kind cannot start: it shows its reason where it is spawned, in the caller's hands."""
+        worker = self._forked()
+        if worker is None:
+            return False
+        try:
+            worker.await_start()
+        except WorkerFailure:
+            worker.kill()
+            return False
         finally:
             with self._lock:
-                self._filling = False
-                self._lock.notify_all()
+                self._warming.discard(worker)
+        return self._kept(worker)
 
-    def _n_wanted(self) -> int:
+    def _forked(self) -> Worker | None:
         with self._lock:
-            return 0 if self._held else max(0, self.size - len(self._spares))
+            self._n_forking += 1
+            self._lock.notify_all()
+        worker = None
+        try:
+            worker = self._start()
+        except EngineError:
+            return None
+        finally:
+            with self._lock:
+                self._n_forking -= 1
+                if worker is not None:
+                    self._warming.add(worker)
+                    if self._held:
+                        self._pause((worker,))
+                self._lock.notify_all()
+        return worker
+
+    def _pause(self, workers: Iterable[Worker]) -> None:
+        """Whoever is paused under the lock is among those that ``release`` lets go on, warm by then or not."""
+        for worker in workers:
+            worker.pause()
+            self._paused.add(worker)
+
+    def _kept(self, worker: Worker) -> bool:
+        with self._lock:
+            if self.size:
+                self._spares.append(worker)
+                self._lock.notify_all()
+                return True
+        worker.kill()
+        return False
+
+    def _ended(self) -> None:
+        self._n_started -= 1
+        self._lock.notify_all()
+
+    def _n_wanted(self, besides_me: bool = False) -> int:
+        return 0 if self._held else self.size - len(self._spares) - self._n_started + besides_me

@@ -55,6 +55,8 @@ class _Zygote:
                 self.spawn(message, fds[0])
             case "kill":
                 self.kill(message["pid"])
+            case "stop" | "continue" as order:
+                self.send(message["pid"], signal.SIGSTOP if order == "stop" else signal.SIGCONT)
         for fd in fds:
             os.close(fd)
         return True
@@ -75,6 +77,11 @@ class _Zygote:
             for send in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError):
                     send(pid, signal.SIGKILL)
+
+    def send(self, pid: int, number: signal.Signals) -> None:
+        if pid in self.children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def reap(self) -> None:
         for pid in tuple(self.children):
