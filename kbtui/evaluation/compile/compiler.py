@@ -1,7 +1,6 @@
 """Effects: compiles candidates in confined children, several at a time; a source is compiled once."""
 
 import os
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -31,11 +30,14 @@ from kbtui.evaluation.process import (
     Zygote,
     cpu_policy,
 )
+from kbtui.evaluation.process.leftovers import remove_tree
 
 _ROLE = "kbtui.evaluation.compile.role"
 _INPUTS_ROLE = "kbtui.evaluation.compile.inputs"
 _STAGE = 0
 _DESCRIBE_TIMEOUT_S = 120.0
+#: A kernel tuned over a hundred configurations leaves some tens of MB.
+_MAX_COMPILED_BYTES = 256 << 20
 #: Written by Triton on the way and not read by a launch.
 _INTERMEDIATE = (".ttir", ".ttgir", ".llir", ".source")
 
@@ -90,6 +92,7 @@ class Compiler:
         self._launchers = Launchers(zygote, self._cache_dir / "launchers") if launchers else None
         self._lock = threading.Lock()
         self._running: Counter[str] = Counter()
+        self._failed: set[str] = set()
         self._futures: dict[tuple[str, tuple[str, ...]], Future[CompileReport]] = {}
         self._threads = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="compile")
 
@@ -113,13 +116,6 @@ class Compiler:
         """TRITON_CACHE_DIR for this candidate: only its own compile children ever write there."""
         return self._cache_dir / source_sha(source)[:24]
 
-    def forget(self, source: str) -> None:
-        """Drop a finished candidate's report and its compiled kernels."""
-        with self._lock:
-            for key in [k for k, f in self._futures.items() if k[0] == source_sha(source) and f.done()]:
-                del self._futures[key]
-        shutil.rmtree(self.cache_of(source), ignore_errors=True)
-
     def close(self) -> None:
         """Drop what waits, let what runs end. Idempotent."""
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -137,23 +133,32 @@ class Compiler:
         cache.mkdir(parents=True, exist_ok=True)
         with self._lock:
             self._running[str(cache)] += 1
+        report = self._reported(source, names, cache)
+        self._tidy(cache, report.verdict.ok)
+        return replace(report, cache=str(cache)) if report.verdict.ok else report
+
+    def _reported(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
         try:
-            report = self._in_living_child(source, names, cache)
+            return self._in_living_child(source, names, cache)
         except WorkerFailure as failure:
             return CompileReport(_verdict_of(failure), (), 0.0)
         except EngineError as error:
             return CompileReport(unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(error)), (), 0.0)
-        finally:
-            self._tidy(cache)
-        return replace(report, cache=str(cache)) if report.verdict.ok else report
 
-    def _tidy(self, cache: Path) -> None:
+    def _tidy(self, cache: Path, ok: bool) -> None:
+        """Nothing stays of a candidate that failed: it may have filled its directory to the brim."""
         with self._lock:
             self._running[str(cache)] -= 1
+            if not ok:
+                self._failed.add(str(cache))
             # A child that compiles the same source for other shapes still reads what it has just written.
             if self._running[str(cache)] == 0:
                 del self._running[str(cache)]
-                _drop_intermediate(cache)
+                if str(cache) in self._failed:
+                    self._failed.discard(str(cache))
+                    remove_tree(cache)
+                else:
+                    _drop_intermediate(cache)
 
     def _in_living_child(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
         """A second child where the first was lost together with the process that starts them."""
@@ -199,13 +204,14 @@ class Compiler:
         return report
 
     def _policy(self, cache: Path) -> SandboxPolicy:
-        return cpu_policy(
+        policy = cpu_policy(
             write=(cache,),
             exec=assembler_programs(),
             memory_bytes=self._memory_bytes,
             cpu_s=int(self._timeout_s * 4),
             env=(("TRITON_CACHE_DIR", str(cache)),),
         )
+        return replace(policy, scratch_bytes=_MAX_COMPILED_BYTES)
 
 
 def _verdict_of(failure: WorkerFailure) -> Verdict:
