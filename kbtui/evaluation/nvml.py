@@ -25,6 +25,15 @@ class GpuState:
     throttled: tuple[str, ...]
     tenants: tuple[int, ...]
 
+    def reading(self) -> dict[str, float]:
+        """For the samples' file: what a person would look at who doubts a block."""
+        return {
+            "sm_mhz": self.sm_clock_mhz,
+            "memory_mhz": self.memory_clock_mhz,
+            "w": round(self.power_w, 1),
+            "c": self.temperature_c,
+        }
+
     def trouble(self) -> str | None:
         """Why a block timed now should be taken again, None if nothing speaks against it."""
         if self.throttled:

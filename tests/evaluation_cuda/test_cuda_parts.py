@@ -6,14 +6,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtui.errors import DeviceError, UsageError
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda_chip import has_data_sheet, spec_of, visible_device
+from kbtui.evaluation.devices.cuda_match import clocks_agree
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.nvml import GpuState, parent_of, throttle_reasons
 from kbtui.evaluation.roles import cuda_driver
+from kbtui.evaluation.roles.arena import LARGE_PAGE, whole_pages
+from kbtui.evaluation.roles.bench import lead_s
 
 
 @pytest.mark.parametrize(
@@ -133,3 +138,40 @@ def test_driver_calls_pass_handles_by_value_and_name_their_errors(monkeypatch: p
     assert fake.opened == handle
     with pytest.raises(cuda_driver.DriverError, match="cuMemFree_v2: CUDA_ERROR_ILLEGAL_ADDRESS"):
         cuda_driver.free(address)
+
+
+def test_a_reading_says_what_the_gpu_was_at() -> None:
+    state = GpuState(1980, 3201, 312.46, 61, (), ())
+    assert state.reading() == {"sm_mhz": 1980, "memory_mhz": 3201, "w": 312.5, "c": 61}
+
+
+@pytest.mark.parametrize(
+    ("slope_us", "device_us", "n_calls", "agree"),
+    [
+        (104.0, 100.0, 300, True),
+        (107.0, 100.0, 300, False),
+        (100.0, 50.0, 300, False),
+        (90.0, 100.0, 300, True),
+        (8.0, 7.0, 3000, False),
+        (7.4, 7.0, 3000, True),
+        (130.0, 100.0, 12, True),
+    ],
+)
+def test_the_engines_clock_bears_out_events_within_five_per_cent_and_a_wake_up(
+    slope_us: float, device_us: float, n_calls: int, agree: bool
+) -> None:
+    assert clocks_agree(slope_us, device_us, n_calls) is agree
+
+
+@given(st.floats(1e-6, 1e-2), st.floats(0, 1e-2), st.integers(1, 200))
+def test_a_lead_keeps_the_host_ahead_at_every_call(queue_s: float, call_s: float, n_calls: int) -> None:
+    """Call i is queued at (i + 1) queue_s; the device gets to it after the lead and i calls before it."""
+    lead = lead_s(queue_s, call_s, n_calls)
+    assert all((i + 1) * queue_s <= lead + i * call_s + 1e-12 for i in range(n_calls))
+    assert lead <= n_calls * queue_s + 1e-12
+
+
+@given(st.integers(1, 1 << 40))
+def test_an_arena_is_made_of_whole_large_pages(n_bytes: int) -> None:
+    assert n_bytes <= whole_pages(n_bytes) < n_bytes + LARGE_PAGE
+    assert whole_pages(n_bytes) % LARGE_PAGE == 0

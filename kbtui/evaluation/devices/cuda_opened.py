@@ -69,6 +69,9 @@ class OpenedProblem:
 
         def trouble() -> str | None:
             state = self.sensors.read(lambda pid: parent_of(pid) == self.zygote.pid)
-            return state.trouble() if state else None
+            if state is None:
+                return None
+            log.sensors.append(state.reading())
+            return state.trouble()
 
         return Match(self.sides, self.problem.spec, candidate, opponents, log, max_pairs, trouble, tell, rng)

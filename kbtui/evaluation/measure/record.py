@@ -14,12 +14,14 @@ ProcessLog = dict[str, dict[str, list[PairSamples]]]
 
 @dataclass(slots=True)
 class MatchLog:
-    """Everything timed in one evaluation, process by process. ``alone``: samples taken with no opponent."""
+    """Everything timed in one evaluation, process by process. ``alone``: samples taken with no opponent; ``sensors``:
+    the GPU's clocks, power and temperature around the blocks, in the order read."""
 
     shapes: tuple[str, ...]
     processes: list[ProcessLog] = field(default_factory=list)
     alone: dict[str, list[float]] = field(default_factory=dict)
     end_to_end_us: dict[str, float] = field(default_factory=dict)
+    sensors: list[dict[str, float]] = field(default_factory=list)
 
     def evidence(self, opponent: str) -> Evidence:
         """Log ratios against one opponent; as many pairs of each shape as all have."""
@@ -53,6 +55,7 @@ class MatchLog:
             ],
             "alone": self.alone,
             "end_to_end": self.end_to_end_us,
+            "sensors": self.sensors,
         }
 
     def _timing(self, shape: str) -> ShapeTiming:

@@ -13,6 +13,9 @@ import torch
 from kbtui.evaluation.roles import cuda_driver
 from kbtui.evaluation.roles.layout import Argument, Constant, Slot
 
+#: Bytes. With smaller pages addresses of 1 GiB take more than the GPU can translate from memory at hand.
+LARGE_PAGE = 2 << 20
+
 
 class Arena(Protocol):
     """Shared bytes. ``address`` and ``n_bytes`` are this process's mapping, for the alias check."""
@@ -86,6 +89,7 @@ class CudaArena:
     @classmethod
     def allocate(cls, n_bytes: int) -> "CudaArena":
         _have_context()
+        n_bytes = whole_pages(n_bytes)
         address = cuda_driver.allocate(n_bytes)
         return cls(address, n_bytes, cuda_driver.export_handle(address))
 
@@ -97,6 +101,11 @@ class CudaArena:
     def bytes(self, offset: int, n_bytes: int) -> torch.Tensor:
         _within(self, offset, n_bytes)
         return self._whole[offset : offset + n_bytes]
+
+
+def whole_pages(n_bytes: int) -> int:
+    """The driver maps an allocation in large pages only where it is made of whole ones."""
+    return -(-n_bytes // LARGE_PAGE) * LARGE_PAGE
 
 
 def _have_context() -> None:

@@ -1,4 +1,4 @@
-"""Effects: the five calls of the CUDA driver that share device memory between processes, through ctypes.
+"""Effects: the calls of the CUDA driver that share device memory between processes, through ctypes.
 
 torch's own sharing counts references in files under /dev/shm, which the sandbox does not have.
 """
@@ -51,10 +51,6 @@ def open_handle(exported: bytes) -> int:
     handle = IpcHandle((ctypes.c_ubyte * HANDLE_BYTES).from_buffer_copy(exported))
     _call("cuIpcOpenMemHandle_v2", ctypes.byref(address), handle, ctypes.c_uint(_LAZY_PEER_ACCESS))
     return int(address.value)
-
-
-def close_handle(address: int) -> None:
-    _call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
 
 def _call(name: str, *arguments: Any) -> None:
