@@ -16,9 +16,13 @@ _CPU = torch.device("cpu")
 
 
 class InterpretedGpu:
-    """``with gpu():`` around everything of the candidate's that runs; launches leave it by themselves."""
+    """``with gpu():`` around everything of the candidate's that runs; launches leave it by themselves.
+
+    ``brought``: names of the calls that would have copied values from the GPU to the host.
+    """
 
     def __init__(self, device: DeviceSpec) -> None:
+        self.brought: list[str] = []
         from triton.runtime import driver
 
         answer_queries(device)
@@ -27,7 +31,7 @@ class InterpretedGpu:
         _products_round_as_tensor_cores_do()
 
     def __call__(self) -> Any:
-        return SaysCuda(_CPU)
+        return SaysCuda(_CPU, self.brought)
 
 
 def _launches_see_the_cpu() -> None:

@@ -18,14 +18,17 @@ from kbtui.evaluation.compile.specs import Argument, TensorSpec
 _CUDA = torch.device("cuda", 0)
 _NOWHERE = torch.device("meta")
 _LIKE = (torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like)
+_TO_HOST = frozenset({torch.Tensor.cpu, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
 class SaysCuda(TorchFunctionMode):
     """Tensors that would be on the GPU are made ``nowhere``; asked where they are, those claim the GPU."""
 
-    def __init__(self, nowhere: torch.device = _NOWHERE) -> None:
+    def __init__(self, nowhere: torch.device = _NOWHERE, brought: list[str] | None = None) -> None:
+        """``brought`` gets the names of calls that would copy values to the host, where nothing is copied."""
         self._nowhere = nowhere
+        self._brought = brought if brought is not None else []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") == "__get__":
@@ -39,6 +42,8 @@ class SaysCuda(TorchFunctionMode):
             return _same_size(args[0] if args else (kwargs or {})["input"], (kwargs or {}).get("dtype"))
         if func is torch.Tensor.data_ptr and self._nowhere is _NOWHERE:
             return address_of(args[0])
+        if func in _TO_HOST or (func is torch.Tensor.to and "cpu" in map(str, (*args[1:2], *(kwargs or {}).values()))):
+            self._brought.append(f"Tensor.{func.__name__}")
         if func is torch.device:
             # A device is only a name until something is made on it.
             return func(*args, **(kwargs or {}))

@@ -24,12 +24,23 @@ from kbtui.evaluation.roles.layout import Layout, layout_from_plain
 from kbtui.evaluation.roles.nudge import nudge
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
 from kbtui.evaluation.roles.poison import poison_free_blocks
-from kbtui.evaluation.roles.provenance import Provenance
+from kbtui.evaluation.roles.provenance import Provenance, warm_sums
 from kbtui.evaluation.roles.unchanged import Unchanged, harness_modules, hide_harness
 
 DEVICE_VARIABLE = "KBTUI_DEVICE"
 _NAMES_SHOWN = 8
 _FEWEST_LATE = 14
+
+
+#: What a spare has noted ahead, for it takes a tenth of a second.
+_WARMED: list[tuple[Unchanged, Any]] = []
+
+
+def _as_it_is() -> tuple[Unchanged, Any]:
+    """What a candidate must leave as it is, and what is imported late: afterwards no name leads there."""
+    from kbtui.evaluation.roles.bench import Bench
+
+    return Unchanged(harness_modules()), Bench
 
 
 class GlobalsChanged(Exception):  # noqa: N818
@@ -49,6 +60,8 @@ def warm(fds: tuple[int, ...]) -> None:
         from kbtui.evaluation.roles.warmth import warm_cuda
 
         warm_cuda()
+        warm_sums("cuda")
+        _WARMED.append(_as_it_is())
 
 
 class Candidate:
@@ -103,14 +116,9 @@ class Candidate:
 
     def _lock_up(self) -> None:
         """From here on a candidate's code runs in this process: note what is there, leave nothing lying about."""
-        if device() == "cuda":
-            from kbtui.evaluation.roles.bench import Bench
-
-            self._make_bench = Bench
         self._provenance = Provenance(device(), (self._mapped.address, self._mapped.n_bytes))
-        modules = harness_modules()
+        self._unchanged, self._make_bench = _WARMED.pop() if _WARMED else _as_it_is()
         hide_harness()
-        self._unchanged = Unchanged(modules)
         self._refused = audit.install()
 
     def _import(self, context: dict[str, Any] | None = None) -> None:
@@ -153,6 +161,7 @@ class Candidate:
             launched.append(launch)
             return True
 
+        self._brought().clear()
         provenance.begin(self._copies[copy % len(self._copies)], strict=self._fresh)
         with launches.intercepted(note, lambda launch: seen(launch, provenance)), watch:
             result = self._call(copy)
@@ -161,7 +170,12 @@ class Candidate:
         fault = self._deliver(result)
         if provenance.inputs_written:
             fault = {"reason": "input_modified", "detail": "an input was written to between launches"}
-        return self._report(fault, launched, watch.forbidden + provenance.strangers)
+        host = [f"{name} to the host" for name in self._brought()]
+        return self._report(fault, launched, watch.forbidden + host + provenance.strangers)
+
+    def _brought(self) -> list[str]:
+        brought: list[str] = getattr(self._gpu, "brought", [])
+        return brought
 
     def _unwatched(self, copy: int) -> dict[str, Any]:
         """No mode is in force, nothing is poisoned; only what is launched is counted."""
@@ -179,9 +193,9 @@ class Candidate:
     def _other_launches(self, launched: list[launches.Launch]) -> dict[str, str] | None:
         """A first call may prepare something; a later one does the rest of what it did, or something else computes."""
         now = [launch.signature for launch in launched]
-        if not self._as_watched or now == self._as_watched[len(self._as_watched) - len(now) :]:
+        if not self._as_watched or (now and now == self._as_watched[-len(now) :]):
             return None
-        detail = f"it launches {len(now)} kernels where it launched others while its operations were watched"
+        detail = f"{len(now)} launches, other ones than while its operations were watched ({len(self._as_watched)})"
         return {"reason": "kernels_do_nothing", "detail": detail}
 
     def _report(
@@ -232,7 +246,6 @@ class Candidate:
         return self._queue_s
 
     def _new_bench(self) -> Any:
-        """Imported before a candidate was: afterwards the harness's modules are out of reach."""
         if self._make_bench is None:
             from kbtui.evaluation.roles.bench import Bench
 

@@ -110,6 +110,12 @@ class Provenance:
         return None if ref.expired() else torch.UntypedStorage._new_with_weak_ptr(ref.cdata)
 
 
+def warm_sums(device: str) -> None:
+    """torch loads its own kernels at their first use."""
+    _sum_of(torch.zeros(64, dtype=torch.int32, device=device))
+    _sum_of(torch.zeros(5, dtype=torch.uint8, device=device))
+
+
 def _tensors(values: Any) -> Iterator[torch.Tensor]:
     """Those among arguments, in lists, and below Triton's tensor descriptors."""
     match values:
