@@ -1,5 +1,6 @@
 """Write docs/commands.md from the command line itself: python docs/commands.py. A test compares the two."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -14,11 +15,18 @@ def page() -> str:
     group = typer.main.get_command(app)
     commands = group.commands  # type: ignore[attr-defined]
     parts = ["# Commands", "", "Made by `python docs/commands.py`. `kbtui COMMAND --help` says the same.", ""]
-    for name, command in commands.items():
-        parts += [f"## kbtui {name}", "", " ".join((command.help or "").split()), ""]
-        parts += [f"- {_words(parameter)}" for parameter in command.params if parameter.name != "help"]
+    for name, command in _all("", commands):
+        parts += [f"## kbtui {name}", "", " ".join((command.help or "").split()), ""]  # type: ignore[attr-defined]
+        parts += [f"- {_words(p)}" for p in command.params if p.name != "help"]  # type: ignore[attr-defined]
         parts += [""]
     return "\n".join(parts)
+
+
+def _all(above: str, commands: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Commands with those below them."""
+    for name, command in commands.items():
+        yield f"{above}{name}", command
+        yield from _all(f"{above}{name} ", getattr(command, "commands", {}))
 
 
 def _words(parameter: object) -> str:

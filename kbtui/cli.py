@@ -1,6 +1,5 @@
 """The command line: words in, one function called, an exit code out. Heavy imports stay inside the commands."""
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,12 +7,41 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbtui import __version__
-from kbtui.console import hush, tell, write_any_character
-from kbtui.errors import ExitCode, KbtuiError, UsageError
+from kbtui.cli_guard import guarded
+from kbtui.cli_leave import export, import_runs, report
+from kbtui.cli_view import attach, completion, serve, settings_app
+from kbtui.cli_words import (
+    Ascii,
+    AsJson,
+    BudgetText,
+    CandidateName,
+    Candidates,
+    DeviceKey,
+    GpuBudget,
+    Headless,
+    LlmTokens,
+    LlmUrl,
+    Once,
+    ProblemName,
+    Readonly,
+    Refresh,
+    RunName,
+    RunOption,
+    Theme,
+    Workspace,
+    finish,
+    has_terminal,
+    look_of,
+    need_terminal,
+    seconds_of,
+    settings_of,
+    workspace_of,
+)
+from kbtui.console import write_any_character
+from kbtui.errors import ExitCode, KbtuiError
 
 if TYPE_CHECKING:
-    from kbtui.commands.run import Look
-    from kbtui.config import Settings
+    pass
 
 app = typer.Typer(
     name="kbtui",
@@ -23,31 +51,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-
-Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Folder of runs; default ./.kbtui")]
-RunName = Annotated[str | None, typer.Argument(metavar="[RUN]", help="A run's name; default the latest")]
-RunOption = Annotated[str | None, typer.Option("--run", help="A run's name; default the latest")]
-AsJson = Annotated[bool, typer.Option("--json", help="Data on stdout and nothing else")]
-Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only")]
-Refresh = Annotated[float | None, typer.Option("--refresh", help="Most redraws a second")]
-DeviceKey = Annotated[
-    str | None, typer.Option("--device", "-d", help="auto, cuda:N, model:a100, model:h100, model:h200, replay:POOL")
-]
-ProblemPath = Annotated[str | None, typer.Option("--problem", help="The run's problem, where it is elsewhere now")]
-Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engine in the foreground")]
-BudgetText = Annotated[str | None, typer.Option("--budget", "-b", help="Wall time to spend, as 90s, 10m or 1h30m")]
-Candidates = Annotated[int | None, typer.Option("--candidates", min=1, help="Most candidates to try")]
-GpuBudget = Annotated[str | None, typer.Option("--gpu-budget", help="GPU time to spend, as 90s or 10m")]
-LlmTokens = Annotated[
-    int | None, typer.Option("--llm-tokens", min=1, help="Tokens a language model may read and write")
-]
-LlmUrl = Annotated[
-    str | None, typer.Option("--llm-url", help="A server of OpenAI's form instead of Ollama: http://HOST:PORT/v1")
-]
-
-
-def finish(code: int) -> None:
-    raise typer.Exit(int(code))
 
 
 def _say_version(asked: bool) -> None:
@@ -60,22 +63,32 @@ def _say_version(asked: bool) -> None:
 def viewer(
     context: typer.Context,
     workspace: Workspace = None,
-    ascii_only: Ascii = False,
+    once: Once = False,
+    readonly: Readonly = None,
+    theme: Theme = None,
+    ascii_only: Ascii = None,
     refresh: Refresh = None,
-    show_version: Annotated[bool, typer.Option("--version", callback=_say_version, is_eager=True)] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="The version")
+    ] = False,
 ) -> None:
     """Without a command: open the viewer on this workspace."""
     if context.invoked_subcommand is None:
-        from kbtui.commands.run import view
+        from kbtui.commands.view import snapshot, view
 
-        settings = _settings(workspace=workspace, refresh_hz=refresh)
-        _need_terminal()
-        finish(view(_workspace(workspace), None, _look(settings, ascii_only)))
+        settings = settings_of(
+            workspace=workspace, refresh_hz=refresh, readonly=readonly, theme=theme, ascii_only=ascii_only
+        )
+        where = workspace_of(workspace)
+        if once:
+            finish(snapshot(where, None, look_of(settings)))
+        need_terminal()
+        finish(view(where, None, look_of(settings)))
 
 
 @app.command()
 def run(
-    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    problem: ProblemName,
     workspace: Workspace = None,
     device: DeviceKey = None,
     budget: BudgetText = None,
@@ -87,7 +100,7 @@ def run(
     llm_url: LlmUrl = None,
     kernel: Annotated[Path | None, typer.Option("--kernel", help="First kernel, instead of the problem's")] = None,
     repo: Annotated[Path | None, typer.Option("--repo", help="Your git repository, to add the run's branch to")] = None,
-    seed: Annotated[int | None, typer.Option("--seed")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of inputs and choices")] = None,
     child_entry: Annotated[str | None, typer.Option("--child-entry", help="parent or screen")] = None,
     unvetted: Annotated[
         bool, typer.Option("--unvetted", help="Search even if kernels that compute nothing would pass; the run says so")
@@ -95,7 +108,8 @@ def run(
     headless: Headless = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
     as_json: AsJson = False,
-    ascii_only: Ascii = False,
+    theme: Theme = None,
+    ascii_only: Ascii = None,
     refresh: Refresh = None,
 ) -> None:
     """Search for a faster kernel. Starts an engine that outlives this terminal, and opens the viewer on it."""
@@ -105,7 +119,7 @@ def run(
     from kbtui.kernel_file import with_kernel
     from kbtui.problems import load_problem
 
-    settings = _settings(
+    settings = settings_of(
         workspace=workspace,
         device=device,
         budget=budget,
@@ -115,17 +129,19 @@ def run(
         child_entry=child_entry,
         llm_url=llm_url,
         refresh_hz=refresh,
+        theme=theme,
+        ascii_only=ascii_only,
     )
     with_kernel(load_problem(problem), kernel)
-    wall_s = None if budget is None and (candidates or gpu_budget) else _seconds(settings.budget)
+    wall_s = None if budget is None and (candidates or gpu_budget) else seconds_of(settings.budget)
     generators = tuple(settings.generators)
     if settings.model and "llm" not in generators:
         generators = (*generators, "llm")
     spec = RunSpec(
-        workspace=str(_workspace(workspace)),
+        workspace=str(workspace_of(workspace)),
         problem=str(Path(problem).resolve()) if Path(problem).exists() else problem,
         device=settings.device,
-        budget=Budget(wall_s, candidates, _seconds(gpu_budget) if gpu_budget else None, llm_tokens),
+        budget=Budget(wall_s, candidates, seconds_of(gpu_budget) if gpu_budget else None, llm_tokens),
         generators=generators,
         model=settings.model,
         ollama_host=settings.ollama_host,
@@ -138,12 +154,12 @@ def run(
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))
-    finish(run_detached(spec, _has_terminal() and not detach, _look(settings, ascii_only)))
+    finish(run_detached(spec, has_terminal() and not detach, look_of(settings)))
 
 
 @app.command()
 def resume(
-    name: Annotated[str | None, typer.Argument(metavar="[RUN]")] = None,
+    name: RunName = None,
     workspace: Workspace = None,
     budget: BudgetText = None,
     candidates: Candidates = None,
@@ -153,7 +169,8 @@ def resume(
     headless: Headless = False,
     detach: Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")] = False,
     as_json: AsJson = False,
-    ascii_only: Ascii = False,
+    theme: Theme = None,
+    ascii_only: Ascii = None,
     refresh: Refresh = None,
 ) -> None:
     """Take a run up again where it was, spent budget included. A budget given here is spent from now on."""
@@ -162,14 +179,17 @@ def resume(
     from kbtui.domain.event import Budget
     from kbtui.engine.spec import RunSpec
 
-    settings = _settings(workspace=workspace, refresh_hz=refresh, llm_url=llm_url)
-    where = _workspace(workspace)
+    settings = settings_of(workspace=workspace, refresh_hz=refresh, llm_url=llm_url, theme=theme, ascii_only=ascii_only)
+    where = workspace_of(workspace)
     spec = RunSpec(
         workspace=str(where),
         problem="",
         run=pick_run(open_reader(where), name),
         budget=Budget(
-            _seconds(budget) if budget else None, candidates, _seconds(gpu_budget) if gpu_budget else None, llm_tokens
+            seconds_of(budget) if budget else None,
+            candidates,
+            seconds_of(gpu_budget) if gpu_budget else None,
+            llm_tokens,
         ),
         budget_given=any((budget, candidates, gpu_budget, llm_tokens)),
         ollama_host=settings.ollama_host,
@@ -177,37 +197,27 @@ def resume(
     )
     if headless or as_json:
         finish(run_headless(spec, as_json))
-    finish(run_detached(spec, _has_terminal() and not detach, _look(settings, ascii_only)))
+    finish(run_detached(spec, has_terminal() and not detach, look_of(settings)))
 
 
-@app.command()
-def attach(
-    run: RunName = None, workspace: Workspace = None, ascii_only: Ascii = False, refresh: Refresh = None
-) -> None:
-    """Open the viewer on a run; leaving it leaves the search going."""
-    from kbtui.commands.run import view
-    from kbtui.commands.where import open_reader, pick_run
-
-    settings = _settings(workspace=workspace, refresh_hz=refresh)
-    where = _workspace(workspace)
-    _need_terminal()
-    finish(view(where, pick_run(open_reader(where), run), _look(settings, ascii_only)))
+app.command()(attach)
+app.command()(serve)
 
 
 @app.command()
 def stop(run: RunName = None, workspace: Workspace = None) -> None:
-    """End a running search after its current evaluation; it can be resumed."""
+    """Stop a running search after its current evaluation. It can be resumed."""
     from kbtui.commands.run import stop as stop_run
 
-    finish(stop_run(_workspace(workspace), run))
+    finish(stop_run(workspace_of(workspace), run))
 
 
 @app.command()
 def status(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """Where a run stands: is it alive, how good is the best, what was spent."""
+    """Where a run stands. Is it alive, how good is the best, what was spent."""
     from kbtui.commands.show import status as show_status
 
-    finish(show_status(_workspace(workspace), run, as_json))
+    finish(show_status(workspace_of(workspace), run, as_json))
 
 
 @app.command("ls")
@@ -215,95 +225,62 @@ def list_runs(workspace: Workspace = None, as_json: AsJson = False) -> None:
     """The runs of this workspace, latest first."""
     from kbtui.commands.show import list_runs as show_runs
 
-    finish(show_runs(_workspace(workspace), as_json))
+    finish(show_runs(workspace_of(workspace), as_json))
 
 
 @app.command()
 def show(
-    candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
+    candidate: CandidateName = "best",
     run: RunOption = None,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """One candidate: origin, every rung's outcome with its reason, and its code."""
+    """One candidate. Its origin, every rung's outcome with its reason, and its code."""
     from kbtui.commands.show import show as show_candidate
 
-    finish(show_candidate(_workspace(workspace), run, candidate, as_json))
+    finish(show_candidate(workspace_of(workspace), run, candidate, as_json))
 
 
 @app.command()
 def diff(
-    old: Annotated[str, typer.Argument()] = "first",
-    new: Annotated[str, typer.Argument()] = "best",
+    old: CandidateName = "first",
+    new: CandidateName = "best",
     run: RunOption = None,
     workspace: Workspace = None,
 ) -> None:
-    """Unified diff of two candidates; without words, from the first kernel to the best."""
+    """Unified diff of two candidates. Without words, from the first kernel to the best."""
     from kbtui.commands.show import diff as show_diff
 
-    finish(show_diff(_workspace(workspace), run, old, new))
+    finish(show_diff(workspace_of(workspace), run, old, new))
 
 
 @app.command()
 def log(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """The story of a run, one event a line; with --json one event a line as JSON."""
+    """The story of a run, one event a line. With --json each line is JSON."""
     from kbtui.commands.show import log as show_log
 
-    finish(show_log(_workspace(workspace), run, as_json))
+    finish(show_log(workspace_of(workspace), run, as_json))
 
 
 @app.command()
 def best(run: RunName = None, workspace: Workspace = None, as_json: AsJson = False) -> None:
-    """The champion, its times and PyTorch's; exit 1 where nothing better than the first kernel was found."""
+    """The champion, its times and PyTorch's. Exit 1 where nothing better than the first kernel was found."""
     from kbtui.commands.show import best as show_best
 
-    finish(show_best(_workspace(workspace), run, as_json))
+    finish(show_best(workspace_of(workspace), run, as_json))
 
 
-@app.command()
-def export(
-    run: RunName = None,
-    into: Annotated[Path | None, typer.Option("--into", "-o", help="A new folder; default ./RUN-export")] = None,
-    problem: ProblemPath = None,
-    workspace: Workspace = None,
-) -> None:
-    """A folder that stands alone: the best kernel, the reference, a check without kbtui, results and artifacts."""
-    from kbtui.commands.leave import export as write_export
-
-    finish(write_export(_workspace(workspace), run, into, problem))
-
-
-@app.command()
-def report(
-    run: RunName = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file; default ./RUN.html")] = None,
-    problem: ProblemPath = None,
-    workspace: Workspace = None,
-) -> None:
-    """One HTML page that opens offline: result, curve, ladder, roofline, candidates, lineage, difference."""
-    from kbtui.commands.leave import report as write_report
-
-    finish(write_report(_workspace(workspace), run, out, problem))
-
-
-@app.command("import")
-def import_runs(
-    source: Annotated[Path, typer.Argument(help="A repository, a bundle file, or another workspace")],
-    run: Annotated[list[str] | None, typer.Option("--run", help="Only this run; may be given again")] = None,
-    workspace: Workspace = None,
-) -> None:
-    """Bring runs in from another machine's repository, under another name where theirs is taken."""
-    from kbtui.commands.leave import import_runs as bring_in
-
-    finish(bring_in(_workspace(workspace), source, tuple(run or ())))
+app.command()(export)
+app.command()(report)
+app.command("import")(import_runs)
 
 
 @app.command()
 def verify(
-    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    problem: ProblemName,
     kernel: Annotated[Path | None, typer.Option("--kernel", help="Default: the problem's first kernel")] = None,
     device: DeviceKey = None,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of inputs and choices")] = 0,
     explain: Annotated[
         bool, typer.Option("--explain", help="The policy and the gate as applied here; with --kernel, what it checked")
     ] = False,
@@ -324,12 +301,12 @@ def verify(
     from kbtui.commands.verify import BISECT_SKIP, Asked
     from kbtui.commands.verify import verify as run_gate
 
-    settings = _settings(workspace=workspace, device=device)
+    settings = settings_of(workspace=workspace, device=device)
     if explain and kernel is None and not harden:
         from kbtui.commands.explain import explain_problem
 
         finish(explain_problem(problem, settings.device, as_json))
-    asked = Asked(_workspace(workspace), problem, kernel, settings.device, seed, as_json, explain, allclose)
+    asked = Asked(workspace_of(workspace), problem, kernel, settings.device, seed, as_json, explain, allclose)
     if harden or write is not None:
         from kbtui.commands.harden import harden_file
 
@@ -346,7 +323,7 @@ def verify(
 
 @app.command()
 def bench(
-    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    problem: ProblemName,
     kernel: Annotated[
         list[Path] | None, typer.Option("--kernel", help="Another kernel to time; may be repeated")
     ] = None,
@@ -354,48 +331,48 @@ def bench(
     pairs: Annotated[int, typer.Option("--pairs", min=4, max=400, help="Most pairs a shape and process")] = 12,
     processes: Annotated[int, typer.Option("--processes", min=2, max=32, help="Fresh process pairs")] = 3,
     no_compile: Annotated[bool, typer.Option("--no-compile", help="Leave torch.compile out")] = False,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of inputs and choices")] = 0,
     workspace: Workspace = None,
     as_json: AsJson = False,
-    ascii_only: Ascii = False,
+    ascii_only: Ascii = None,
 ) -> None:
-    """Time kernels beside PyTorch, without a search: a table with intervals, and histograms."""
+    """Time kernels beside PyTorch, without a search. A table with intervals, and histograms."""
     from kbtui.commands.bench import bench as run_bench
     from kbtui.commands.bench import bench_rung
 
-    settings = _settings(workspace=workspace, device=device)
+    settings = settings_of(workspace=workspace, device=device, ascii_only=ascii_only)
     files, rung = tuple(kernel or ()), bench_rung(pairs, processes)
-    where = _workspace(workspace)
-    finish(run_bench(where, problem, files, settings.device, rung, not no_compile, seed, as_json, ascii_only))
+    where = workspace_of(workspace)
+    finish(run_bench(where, problem, files, settings.device, rung, not no_compile, seed, as_json, settings.ascii_only))
 
 
 @app.command()
 def profile(
-    problem: Annotated[str, typer.Argument(help="A folder, a sample's name, or a KernelBench file")],
+    problem: ProblemName,
     kernel: Annotated[Path | None, typer.Option("--kernel", help="The kernel; default the problem's own")] = None,
     shape: Annotated[str | None, typer.Option("--shape", help="A timed shape; default the first")] = None,
     device: DeviceKey = None,
-    seed: Annotated[int, typer.Option("--seed")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of inputs and choices")] = 0,
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
     """What bounds a kernel, with the numbers behind it, and what to do: by Nsight Compute, or without counters."""
     from kbtui.commands.profile import profile as run_profile
 
-    settings = _settings(workspace=workspace, device=device)
-    finish(run_profile(_workspace(workspace), problem, kernel, shape, settings.device, seed, as_json))
+    settings = settings_of(workspace=workspace, device=device)
+    finish(run_profile(workspace_of(workspace), problem, kernel, shape, settings.device, seed, as_json))
 
 
 @app.command()
 def prompt(
-    candidate: Annotated[str, typer.Argument(help="An id as c0031, or best, champion, first")] = "best",
+    candidate: CandidateName = "best",
     run: RunOption = None,
     workspace: Workspace = None,
 ) -> None:
-    """Print the prompt that asks for a better kernel than this candidate, to be answered by anyone."""
+    """Print the prompt for a better kernel than a candidate. Anyone may answer it, see submit."""
     from kbtui.commands.show import prompt as show_prompt
 
-    finish(show_prompt(_workspace(workspace), run, candidate))
+    finish(show_prompt(workspace_of(workspace), run, candidate))
 
 
 @app.command()
@@ -406,10 +383,10 @@ def submit(
     note: Annotated[str, typer.Option("--note", help="One line: what was changed")] = "",
     workspace: Workspace = None,
 ) -> None:
-    """Put your own kernel in a run's queue, like any other candidate."""
+    """Put your own kernel in a run's queue. It is judged like any other candidate."""
     from kbtui.commands.steer import submit as queue_kernel
 
-    finish(queue_kernel(_workspace(workspace), run, file, parent, note))
+    finish(queue_kernel(workspace_of(workspace), run, file, parent, note))
 
 
 @app.command()
@@ -417,23 +394,19 @@ def doctor(workspace: Workspace = None, as_json: AsJson = False) -> None:
     """What this machine can do, and what to do about what it cannot."""
     from kbtui.commands.care import doctor as examine
 
-    finish(examine(_workspace(workspace), as_json))
+    finish(examine(workspace_of(workspace), as_json))
 
 
-@app.command()
-def config(as_json: AsJson = False) -> None:
-    """Every setting, its value, and where the value came from."""
-    from kbtui.commands.care import config as show_config
-
-    finish(show_config(as_json))
+app.add_typer(settings_app, name="config")
+app.command()(completion)
 
 
 @app.command()
 def reindex(workspace: Workspace = None) -> None:
-    """Rebuild the SQLite index from the kernel repository; names artifacts that are missing."""
+    """Rebuild the index from the kernel repository. Names artifacts that are missing."""
     from kbtui.commands.care import reindex as rebuild
 
-    finish(rebuild(_workspace(workspace)))
+    finish(rebuild(workspace_of(workspace)))
 
 
 @app.command()
@@ -442,85 +415,10 @@ def version() -> None:
     print(f"kbtui {__version__}")
 
 
-def _settings(**flags: object) -> "Settings":
-    from kbtui.config import load_settings
-
-    return load_settings(**{key: value for key, value in flags.items() if value is not None})
-
-
-def _workspace(flag: Path | None) -> Path:
-    from kbtui.paths import resolve_workspace
-
-    return resolve_workspace(flag)
-
-
-def _seconds(text: str) -> float:
-    from kbtui.budget import parse_duration_s
-
-    return parse_duration_s(text)
-
-
-def _look(settings: "Settings", ascii_only: bool) -> "Look":
-    from kbtui.commands.run import Look
-
-    return Look(settings.refresh_hz, ascii_only, settings.theme)
-
-
-def _has_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def _need_terminal() -> None:
-    if not _has_terminal():
-        raise UsageError("the viewer needs a terminal", "use kbtui status, or kbtui log, where there is none")
-
-
 def main() -> None:
     """The console script: every failure a user can cause is one line on stderr and the documented exit code."""
     write_any_character()
-    sys.exit(int(_guarded(sys.argv[1:])))
-
-
-def _guarded(words: list[str]) -> int:
-    """The process's boundary: what a command raises becomes a line and a code. KBTUI_TRACEBACK=1 shows a defect's."""
-    try:
-        return _invoke(words)
-    except KbtuiError as error:
-        return _fail(str(error), error.exit_code)
-    except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted", ExitCode.INTERRUPTED)
-    except typer.TyperException as error:
-        return _fail(f"{error.format_message().rstrip('.')}; kbtui --help lists what there is", ExitCode.USAGE)
-    except BrokenPipeError:
-        hush()
-        return ExitCode.DONE
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return _fail(f"{what}; mend that, then try again", ExitCode.NO_DEVICE)
-    except Exception as error:
-        if os.environ.get("KBTUI_TRACEBACK"):
-            raise
-        first = (str(error).splitlines() or [""])[0][:300]
-        told = f"a defect of kbtui: {type(error).__name__}: {first}"
-        return _fail(f"{told}; please report it, with what KBTUI_TRACEBACK=1 shows", ExitCode.ENGINE_FAILED)
-
-
-def _invoke(words: list[str]) -> int:
-    command = typer.main.get_command(app)
-    try:
-        with command.make_context("kbtui", words) as context:
-            command.invoke(context)
-    except typer.Exit as ended:
-        return ended.exit_code
-    finally:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    return ExitCode.DONE
-
-
-def _fail(line: str, code: ExitCode) -> ExitCode:
-    tell(f"kbtui: {' '.join(line.split())}")
-    return code
+    sys.exit(int(guarded(app, sys.argv[1:])))
 
 
 if __name__ == "__main__":

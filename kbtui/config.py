@@ -1,4 +1,4 @@
-"""Settings: defaults, then the user's configuration file, then KBTUI_* variables, then flags. Effects: reads both."""
+"""Settings: defaults, the user's file, the project's file, KBTUI_* variables, flags; later ones win. Effects: reads."""
 
 import difflib
 import os
@@ -19,13 +19,13 @@ from pydantic_settings import (
 
 from kbtui.budget import parse_duration_s
 from kbtui.errors import UsageError
-from kbtui.paths import config_file
+from kbtui.paths import PROJECT_FILE, config_file, project_file
 
 PREFIX = "KBTUI_"
 GENERATORS = ("playbook", "rewrites", "llm")
 CHILD_ENTRIES = ("parent", "screen")
 #: Flags whose name is not their setting's.
-_FLAGS = {"generators": "generator", "refresh_hz": "refresh"}
+_FLAGS = {"generators": "generator", "refresh_hz": "refresh", "ascii_only": "ascii"}
 _DEVICE = re.compile(r"auto|cuda(:\d+)?|model:(a100|h100|h200)|replay:.+")
 
 
@@ -66,8 +66,20 @@ class Settings(BaseSettings):
     child_entry: str = "parent"
     """Where a promoted candidate's mutations enter the ladder: parent (its next rung) or screen."""
 
-    theme: str = "kbtui-dark"
-    """The viewer's colours: a Textual theme's name."""
+    theme: str | None = None
+    """The viewer's colours: kbtui-dark, kbtui-light, or a Textual theme's name; by the terminal where none is set."""
+
+    ascii_only: bool = False
+    """Draw with ASCII characters only."""
+
+    readonly: bool = False
+    """The viewer only looks: no key asks anything of a search."""
+
+    keys: Annotated[dict[str, str], NoDecode] = {}
+    """The viewer's keys by their names: a table in a file, or pause=f2,stop=ctrl+x; `kbtui config keys` lists them."""
+
+    copy_folder: Path | None = None
+    """Where y writes a candidate's source beside the clipboard; the workspace's `copied` where nothing is set."""
 
     @field_validator("device")
     @classmethod
@@ -94,6 +106,21 @@ class Settings(BaseSettings):
         if unknown or not names:
             raise ValueError(_nearest(unknown[0] if unknown else "", GENERATORS))
         return names
+
+    @field_validator("copy_folder")
+    @classmethod
+    def _copy_folder(cls, folder: Path | None) -> Path | None:
+        return folder.expanduser() if folder else None
+
+    @field_validator("keys", mode="before")
+    @classmethod
+    def _keys(cls, keys: Any) -> dict[str, str]:
+        if not isinstance(keys, str):
+            return keys  # type: ignore[no-any-return]
+        pairs = [pair.partition("=") for pair in keys.split(",") if pair.strip()]
+        if not all(name.strip() and key.strip() for name, _, key in pairs):
+            raise ValueError("write it as pause=f2,stop=ctrl+x")
+        return {name.strip(): key.strip() for name, _, key in pairs}
 
     @field_validator("child_entry")
     @classmethod
@@ -132,12 +159,13 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, InitSettingsSource(settings_cls, _from_file(config_file()))
+        files = (InitSettingsSource(settings_cls, _placed(path)) for path in _files())
+        return init_settings, env_settings, *files
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """One setting as it stands. ``origin`` is ``flag``, a variable's name, the file's path, or ``default``."""
+    """One setting as it stands. ``origin`` is ``flag``, a variable's name, a file's path, or ``default``."""
 
     key: str
     value: str | int | float | None
@@ -173,6 +201,8 @@ def _shown(value: Any) -> str | int | float | None:
             return str(value)
         case tuple():
             return ",".join(value)
+        case dict():
+            return ",".join(f"{name}={key}" for name, key in value.items()) or None
         case _:
             return value  # type: ignore[no-any-return]
 
@@ -183,7 +213,13 @@ def _origin(key: str, flags: dict[str, Any]) -> str:
     variable = _variables().get(f"{PREFIX}{key.upper()}")
     if variable:
         return f"{PREFIX}{key.upper()}"
-    return str(config_file()) if key in _from_file(config_file()) else "default"
+    return next((str(path) for path in _files() if key in _from_file(path)), "default")
+
+
+def _files() -> tuple[Path, ...]:
+    """Configuration files, the one that wins first."""
+    project = project_file()
+    return (project, config_file()) if project is not None else (config_file(),)
 
 
 def _variables() -> dict[str, str]:
@@ -210,6 +246,16 @@ def _from_file(path: Path) -> dict[str, Any]:
         if key not in Settings.model_fields:
             raise UsageError(f"unknown key {key!r} in {path}", _nearest(key, tuple(Settings.model_fields)))
     return settings
+
+
+def _placed(path: Path) -> dict[str, Any]:
+    """A file's settings; in a project's file a folder is relative to the file, wherever in the project one is."""
+    found = _from_file(path)
+    if path.name == PROJECT_FILE:
+        for key in ("workspace", "copy_folder"):
+            if isinstance(found.get(key), str):
+                found[key] = str(path.parent / Path(found[key]).expanduser())
+    return found
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:

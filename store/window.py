@@ -51,6 +51,12 @@ def older_window(fetch: Fetch, run: str, before_seq: int, n_more: int) -> Window
     return _whole(fetch, run, _between(fetch, run, from_seq, before_seq), set(), from_seq, before_seq)
 
 
+def newest(fetch: Fetch, run: str, n: int) -> tuple[str, ...]:
+    """Ids of the candidates admitted last, the newest first."""
+    query = select(STANDING.c.candidate).where(STANDING.c.run == run)
+    return tuple(row.candidate for row in fetch(query.order_by(STANDING.c.admitted_seq.desc()).limit(n)))
+
+
 def events_of(fetch: Fetch, run: str, candidates: Iterable[str]) -> tuple[Envelope, ...]:
     """Every event of these candidates, and the generators' answers they came in, in order."""
     found = {e.seq: e for chunk in _chunks(sorted(candidates)) for e in _of_candidates(fetch, run, chunk)}

@@ -1,4 +1,4 @@
-"""doctor, config, reindex. Effects: probes the machine, reads settings, rebuilds the index."""
+"""doctor, reindex. Effects: probes the machine, rebuilds the index."""
 
 import json
 import sys
@@ -18,18 +18,6 @@ def doctor(workspace: Path, as_json: bool) -> ExitCode:
     else:
         render(checks)
     return ExitCode.NO_DEVICE if any(c.state is State.FAIL for c in checks) else ExitCode.DONE
-
-
-def config(as_json: bool) -> ExitCode:
-    from kbtui.config import effective_settings
-
-    rows = effective_settings()
-    if as_json:
-        print(json.dumps([to_plain(row) for row in rows], indent=2))
-        return ExitCode.DONE
-    for row in rows:
-        print(f"{row.key:14} {row.value!s:30} {row.origin}")
-    return ExitCode.DONE
 
 
 def reindex(workspace: Path) -> ExitCode:

@@ -1,13 +1,13 @@
-"""run, resume, attach, stop: engines and the viewer. Effects: processes, the terminal."""
+"""run, resume, stop: engines, and the viewer on them. Effects: processes, the terminal."""
 
 import shlex
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from kbtui.commands.view import Look, view
 from kbtui.commands.where import open_reader, pick_run
 from kbtui.console import tell
-from kbtui.domain.event import Budget, CommandKind, EndReason, Envelope, RunEnded
+from kbtui.domain.event import CommandKind, EndReason, Envelope, RunEnded
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
 from kbtui.result import RunResult, browse_commands, headline, run_result
@@ -16,15 +16,6 @@ from kbtui.scheduler.state import RunState
 STOP_S = 60.0
 #: How long what goes wrong while a problem is opened is waited for, with a viewer to follow and without.
 OPENING_WATCHED_S, OPENING_DETACHED_S = 10.0, 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How the viewer is drawn: most redraws a second, ASCII only, a theme's name."""
-
-    refresh_hz: float
-    ascii_only: bool
-    theme: str
 
 
 def run_headless(spec: RunSpec, as_json: bool) -> ExitCode:
@@ -70,39 +61,6 @@ def run_detached(spec: RunSpec, watch: bool, look: Look) -> ExitCode:
     return view(Path(spec.workspace), run, look)
 
 
-def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
-    """The viewer until the user leaves it; then where things stand and how to come back."""
-    from kbtui.config import load_settings
-    from kbtui.launch import start_detached
-    from kbtui.tui.run import run_viewer
-
-    def take_up(name: str) -> str:
-        set_up = load_settings()
-        spec = RunSpec(
-            str(workspace), "", run=name, budget=Budget(), budget_given=False, ollama_host=set_up.ollama_host,
-            llm_url=set_up.llm_url,
-        )  # fmt: skip
-        return f"run {start_detached(spec, workspace / 'engine.log')} taken up again"
-
-    reader = open_reader(workspace)
-    run = pick_run(reader, run) if run else None
-    left = run_viewer(
-        reader, run, refresh_hz=look.refresh_hz, ascii_only=look.ascii_only, theme=look.theme, resume=take_up
-    )
-    if left.problem:
-        raise EngineError(left.problem)
-    shown = left.run or run
-    if shown is None:
-        return ExitCode.DONE
-    print_result(workspace, run_result(reader.state(shown)), as_json=False)
-    where = shlex.quote(str(workspace))
-    if left.engine_alive:
-        print(f"the search goes on; come back with: kbtui attach {shown} --workspace {where}")
-    elif not left.ended:
-        print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {where}")
-    return ExitCode.DONE
-
-
 def stop(workspace: Path, run: str | None) -> ExitCode:
     """Ask the engine to stop and wait until it has. Raises EngineError where it does not."""
     reader = open_reader(workspace)
@@ -114,8 +72,7 @@ def stop(workspace: Path, run: str | None) -> ExitCode:
     reader.insert_command(name, CommandKind.STOP)
     deadline_s = time.monotonic() + STOP_S
     while time.monotonic() < deadline_s:
-        ended = reader.state(name).ended
-        if ended is not None:
+        if any(row.run == name and row.end_reason is not None for row in reader.runs()):
             tell(f"run {name} stopped; go on with: kbtui resume {name} --workspace {shlex.quote(str(workspace))}")
             return ExitCode.DONE
         time.sleep(0.2)

@@ -1,10 +1,12 @@
 """Finding what a command is about: the workspace, a run, a candidate. Effects: reads the store."""
 
 import difflib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbtui.errors import UsageError
+from kbtui.result import RunResult, run_result
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState, Tried
 
@@ -31,6 +33,14 @@ def pick_run(reader: "Reader", name: str | None) -> str:
         return name
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.3)
     raise UsageError(f"no such run: {name}", f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}")
+
+
+def brief_result(reader: "Reader", run: str) -> RunResult:
+    """A run's result so far, from the events that decide it: however long the run is."""
+    state = RunState()
+    for envelope in reader.first_window(run, 1).envelopes:
+        state.apply(envelope)
+    return replace(run_result(state), n_candidates=reader.totals(run).n_candidates)
 
 
 def pick_candidate(state: RunState, name: str) -> Tried:

@@ -1,15 +1,24 @@
-"""Effects: the viewer on this terminal, from start to exit; and a picture of it for the documents."""
+"""Effects: the viewer on this terminal, from start to exit; and a picture of it for documents and pipes."""
 
 import asyncio
+import gc
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
+from textual.theme import BUILTIN_THEMES
+
+from kbtui.errors import UsageError
 from kbtui.tui.app import Viewer, ViewerOptions
+from kbtui.tui.keymap import keymap_of
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.source import RunSource
+from kbtui.tui.theme import DARK, LIGHT
+
+#: By then the first screen is there, and what was made for it stays: it need not be looked through for garbage again.
+_SETTLED_AFTER_S = 2.0
 
 
 def run_viewer(
@@ -22,19 +31,28 @@ def run_viewer(
     theme: str | None = None,
     copy_folder: Path | None = None,
     resume: Callable[[str], str] | None = None,
-    keymap: tuple[tuple[str, str], ...] = (),
+    keys: Mapping[str, str] | None = None,
 ) -> ViewerExit:
     """Show a run, or the list of runs for None, until the user leaves; the caller prints the exit's lines.
 
-    ``resume`` starts an engine on a run (on another thread) and returns what to say of it in one line.
-    A hang-up or a termination of the terminal leaves as ``q`` does.
+    ``resume`` starts an engine on a run (on another thread) and returns what to say of it in one line; ``keys`` are
+    key ids to other keys. A hang-up or a termination of the terminal leaves as ``q`` does. Raises UsageError on a
+    theme or a key that is not there.
     """
-    options = ViewerOptions(refresh_hz, ascii_only, readonly, theme, resume=resume, keymap=keymap)
-    if copy_folder is not None:
-        options = ViewerOptions(refresh_hz, ascii_only, readonly, theme, copy_folder, resume, keymap)
+    _check_theme(theme)
+    more = {} if copy_folder is None else {"copy_folder": copy_folder}
+    options = ViewerOptions(
+        refresh_hz, ascii_only, readonly, theme, resume=resume, keymap=keymap_of(keys or {}), **more
+    )  # fmt: skip
     app = _Signalled(source, run, options)
     left = app.run()
     return left if left is not None else leave(app.moment)
+
+
+def _check_theme(name: str | None) -> None:
+    known = sorted({DARK.name, LIGHT.name, *BUILTIN_THEMES})
+    if name is not None and name not in known:
+        raise UsageError(f"no theme is named {name!r}", f"there are {', '.join(known)}")
 
 
 class _Signalled(Viewer):
@@ -45,6 +63,13 @@ class _Signalled(Viewer):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.action_leave)
+        self.set_timer(_SETTLED_AFTER_S, _collect_from_now_on)
+
+
+def _collect_from_now_on() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 class _Inline(Executor):
@@ -64,15 +89,39 @@ def render_svg(
     theme: str = "kbtui-dark",
 ) -> str:
     """The viewer's screen as an SVG after pressing ``keys``; size in columns and rows."""
-    return asyncio.run(_render(source, run, size, keys, theme))
+
+    def picture(app: Viewer) -> str:
+        return app.export_screenshot(title=f"kbtui {run or ''}".strip())
+
+    return asyncio.run(_render(source, run, size, keys, ViewerOptions(theme=theme), picture))
 
 
-async def _render(source: RunSource, run: str | None, size: tuple[int, int], keys: tuple[str, ...], theme: str) -> str:
-    app = Viewer(source, run, ViewerOptions(theme=theme), executor=_Inline())
+def render_text(source: RunSource, run: str | None, size: tuple[int, int], ascii_only: bool = False) -> str:
+    """The viewer's screen as plain lines, without blanks at their ends; size in columns and rows."""
+    options = ViewerOptions(theme=DARK.name, ascii_only=ascii_only, readonly=True)
+    return asyncio.run(_render(source, run, size, (), options, _plain))
+
+
+def _plain(app: Viewer) -> str:
+    lines = [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+async def _render(
+    source: RunSource,
+    run: str | None,
+    size: tuple[int, int],
+    keys: tuple[str, ...],
+    options: ViewerOptions,
+    picture: Callable[[Viewer], str],
+) -> str:
+    app = Viewer(source, run, options, executor=_Inline())
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         await pilot.pause()
         for key in keys:
             await pilot.press(key)
         await pilot.pause()
-        return app.export_screenshot(title=f"kbtui {run or ''}".strip())
+        return picture(app)

@@ -1,0 +1,45 @@
+"""A user's own keys by the ids of the key table: checked, so that none is lost to a slip or taken twice."""
+
+import difflib
+from collections import Counter
+from collections.abc import Mapping
+
+from textual.keys import _character_to_key
+
+from kbtui.errors import UsageError
+from kbtui.tui.keys import BY_ID, KEYS
+
+Keymap = tuple[tuple[str, str], ...]
+
+
+def keymap_of(keys: Mapping[str, str]) -> Keymap:
+    """The keymap for keys by id, as ``{"pause": "f2", "stop": "ctrl+x"}``; several keys for one have commas between.
+
+    Raises UsageError where an id is unknown, a key is empty, or two ids would share one.
+    """
+    for name in keys:
+        if name not in BY_ID:
+            near = difflib.get_close_matches(name, BY_ID, n=1, cutoff=0.4)
+            raise UsageError(
+                f"no key is named {name!r}", f"did you mean {near[0]}?" if near else "see `kbtui config keys`"
+            )
+    chosen = {name: _normal(name, given) for name, given in keys.items()}
+    _check_shared({**{key.id: key.key for key in KEYS}, **chosen})
+    return tuple(chosen.items())
+
+
+def _normal(name: str, given: str) -> str:
+    """Characters by their names, as Textual wants them: ``?`` is ``question_mark``, and ``,`` alone ``comma``."""
+    words = [given] if given.strip() == "," else given.split(",")
+    stripped = [word.strip() for word in words]
+    if not all(stripped):
+        raise UsageError(f"keys: {name} is {given!r}", "name a key, as x, f2, ctrl+x or question_mark")
+    return ",".join(_character_to_key(word) if len(word) == 1 else word for word in stripped)
+
+
+def _check_shared(keys: Mapping[str, str]) -> None:
+    counted = Counter(key for given in keys.values() for key in given.split(","))
+    for key, n in counted.items():
+        if n > 1:
+            first, second, *_ = [name for name, given in keys.items() if key in given.split(",")]
+            raise UsageError(f"keys: {key} would be {first} and {second}", "give one of them another key")
