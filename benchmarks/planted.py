@@ -23,6 +23,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "planted")]
 
+from pages import trimmed  # noqa: E402
 from suite import Plant, Remedy, Workbench, first_hint, load_plants, remedies  # noqa: E402
 
 from kbtui.domain.codec import to_plain  # noqa: E402
@@ -168,7 +169,8 @@ class Suite:
             for attachment in attached:
                 if attachment.name.endswith(".csv"):
                     (out / "pages").mkdir(exist_ok=True)
-                    (out / "pages" / f"{plant.name}.csv").write_bytes(attachment.content)
+                    page = trimmed(attachment.content.decode(), self.device.arch)
+                    (out / "pages" / f"{plant.name}.csv").write_text(page)
             return profile
 
         with ThreadPoolExecutor(max_workers=PROFILED_AT_ONCE) as threads:
