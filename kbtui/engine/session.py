@@ -270,7 +270,8 @@ def hint_chooser(problem: Problem, hints: tuple[Hint, ...]) -> HintChooser:
     def choose(state: RunState, action: Propose) -> tuple[Hint, ...]:
         family = problem.spec.family or (state.opened.report.family if state.opened else None)
         diagnosis = diagnosis_of(state, action.parent) if action.parent else None
-        return choose_hints(hints, family, diagnosis, action.phase, hint_outcomes(state), HINTS_A_QUESTION)
+        arch = state.started.device.arch if state.started else None
+        return choose_hints(hints, family, diagnosis, action.phase, hint_outcomes(state), HINTS_A_QUESTION, arch)
 
     return choose
 
