@@ -33,7 +33,7 @@ from store.ledger import Entry, RunBranch, read_source, run_names
 from store.message import candidate_of, envelope_of_json
 from store.projection import apply_entry
 from store.readme_branch import write_readme_branch
-from store.reindex import open_or_rebuild, reconcile, reconcile_all
+from store.reindex import open_or_rebuild, reconcile
 from store.run_name import under_name
 from store.subject import subject
 from store.tables import CANDIDATE, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
@@ -265,7 +265,6 @@ def create_run(
     """
     index, _ = open_or_rebuild(workspace)
     objects = ObjectStore(workspace.git_dir)
-    reconcile_all(workspace, index, objects)
     run = next_run_name(started.problem, run_names(workspace.git_dir))
     write_readme_branch(objects, now())
     ledger = RunLedger(workspace, run, index, RunBranch(objects, run), now, checkpoint)

@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Engine, select
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.errors import EngineError
-from store.gitio import ObjectStore
+from store.gitio import ObjectStore, list_refs
 from store.index import DamagedIndexError, open_index, reading, set_aside
-from store.ledger import Entry, RunBranch, run_names
+from store.ledger import RUNS, Entry, RunBranch, run_names
 from store.lock import EngineLock
 from store.mending import mend_branches
 from store.projection import apply_entry, forget_run
@@ -57,7 +57,10 @@ def reindex(workspace: Workspace) -> ReindexReport:
 
 
 def open_or_rebuild(workspace: Workspace, rebuild: bool = True) -> tuple[Engine, Path | None]:
-    """The index for the engine; a damaged one is renamed and (``rebuild``) made again. Under the engine's lock."""
+    """The index for the engine; a damaged one is renamed and (``rebuild``) made again. Under the engine's lock.
+
+    What an engine that died had not indexed of any run is indexed now, be it that it died while it made the index.
+    """
     mend_branches(workspace.git_dir)
     fresh = not workspace.index.exists()
     aside = None
@@ -68,6 +71,8 @@ def open_or_rebuild(workspace: Workspace, rebuild: bool = True) -> tuple[Engine,
         engine = open_index(workspace.index)
     if fresh and rebuild:
         rebuild_all(workspace, engine)
+    elif rebuild:
+        reconcile_all(workspace, engine)
     return engine, aside
 
 
@@ -88,11 +93,19 @@ def rebuild_all(workspace: Workspace, engine: Engine) -> tuple[str, ...]:
     return tuple(refused)
 
 
-def reconcile_all(workspace: Workspace, engine: Engine, objects: ObjectStore) -> None:
+def reconcile_all(workspace: Workspace, engine: Engine) -> None:
     """Bring every run's rows in line with its branch; a ledger with a foreign commit waits for its own resume."""
-    for run in run_names(workspace.git_dir):
-        with contextlib.suppress(EngineError):
-            reconcile(engine, RunBranch(objects, run))
+    with reading(engine) as connection:
+        tips = {row.run: row.tip for row in connection.execute(select(RUN.c.run, RUN.c.tip))}
+    behind = [ref.removeprefix(RUNS) for ref, tip in list_refs(workspace.git_dir, RUNS).items()
+              if tips.get(ref.removeprefix(RUNS)) != tip]  # fmt: skip
+    objects = ObjectStore(workspace.git_dir)
+    try:
+        for run in sorted(behind):
+            with contextlib.suppress(EngineError):
+                reconcile(engine, RunBranch(objects, run))
+    finally:
+        objects.close()
 
 
 def reconcile(engine: Engine, branch: RunBranch) -> None:

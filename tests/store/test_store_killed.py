@@ -5,6 +5,9 @@ from contextlib import closing
 
 import pytest
 
+from kbtui.errors import UsageError
+from store import reindex as store_reindex
+from store.reader import Reader
 from store.record import create_run, open_run
 from store.workspace import EngineLock, create_workspace
 
@@ -102,3 +105,37 @@ def test_index_that_holds_more_than_the_ledger_follows_the_ledger(told, git):
     ledger.close()
     assert rows(workspace)["event"] == before["event"][:-1]
     assert rows(workspace)["run"][0] != before["run"][0]
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_killed_while_the_index_is_rebuilt_every_run_is_there_at_the_next_opening(
+    nth, workspace, scene, in_child, monkeypatch
+):
+    for _ in range(3):
+        ledger = create_run(workspace, scene.run_started())
+        scene.tell(ledger)
+        ledger.close()
+    before = rows(workspace)
+    workspace.index.unlink()
+    killed_at = KillAt("run", nth, scene.die)
+    whole = store_reindex.rebuild_run
+
+    def rebuild_run(engine, branch):
+        killed_at("run")
+        whole(engine, branch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store_reindex, "rebuild_run", rebuild_run)
+        assert in_child(lambda: open_run(workspace, "softmax-3")) == 9
+    open_run(workspace, "softmax-3").close()
+    assert rows(workspace) == before
+
+
+def test_killed_between_making_the_index_and_its_tables_it_is_made_at_the_next_opening(told):
+    workspace, run, _ = told
+    before = rows(workspace)
+    workspace.index.write_bytes(b"")
+    with pytest.raises(UsageError, match="no runs in"):
+        Reader(workspace)
+    open_run(workspace, run).close()
+    assert rows(workspace) == before
