@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,6 +58,7 @@ class Sample:
         policy: the reason the static policy gives, or ``passes``.
         runtime: the reasons it may earn where the policy is off; empty for an honest kernel.
         cuda_only: the cheat needs a GPU; elsewhere it may do no harm.
+        first_stage: whether the first stage of the gate sees it; else the compile or a later stage does.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Sample:
     policy: str = PASSES
     runtime: tuple[str, ...] = ()
     cuda_only: bool = False
+    first_stage: bool = True
     caught_by: str = ""
 
     @property
@@ -113,7 +115,7 @@ def _read(path: Path) -> Sample:
     runtime = tuple(r.strip() for r in header.get("runtime", "").split(",") if r.strip())
     return Sample(
         path.stem, problem, base + text, header.get("policy", PASSES), runtime,
-        header.get("on") == "cuda", header.get("caught by", ""),
+        header.get("on") == "cuda", header.get("first stage") != "no", header.get("caught by", ""),
     )  # fmt: skip
 
 
@@ -172,6 +174,10 @@ class DeviceUnderTest:
 
             self._device = open_device(key, root)
 
+    @property
+    def chip(self) -> dict[str, Any]:
+        return asdict(self._device.spec)
+
     def open(self, problem: Problem) -> None:
         self._device.open(problem)
 
@@ -206,6 +212,7 @@ class InterpreterUnderTest:
     """The gate's first stage alone."""
 
     is_cuda = False
+    chip: Mapping[str, Any] = {}
 
     def __init__(self, root: Path) -> None:
         self._zygote = Zygote(root / "interpreter.log", interpret=True)
@@ -256,48 +263,51 @@ def _right(sample: Sample, verdict: Verdict, policy_on: bool, is_cuda: bool) -> 
     return verdict.reason.value in sample.expected(policy_on)
 
 
-def run(under: Under, samples: Sequence[Sample], policy_on: bool, tell: Callable[[Finding], None]) -> list[Finding]:
-    """Every sample, one problem after the other."""
-    found = []
-    with static_policy(policy_on):
-        for problem in PROBLEMS:
-            mine = [s for s in samples if s.problem == problem]
-            if mine:
-                found += _run_problem(under, load_problem(problem), mine, policy_on, tell)
-    return found
-
-
-def _run_problem(
-    under: Under, problem: Problem, samples: Sequence[Sample], policy_on: bool, tell: Callable[[Finding], None]
+def run(
+    under: Under, samples: Sequence[Sample], modes: Sequence[bool], tell: Callable[[Finding], None]
 ) -> Iterator[Finding]:
-    by_text = [s for s in samples if policy_on and s.policy != PASSES]
-    for sample in by_text:
-        finding = judge(sample, check_policy(sample.source, problem.spec), policy_on, under.is_cuda)
-        tell(finding)
-        yield finding
-    running = [s for s in samples if s not in by_text]
-    if not running:
-        return
-    under.open(problem)
-    under.ahead(running[:_AHEAD])
-    for i, sample in enumerate(running):
-        under.ahead(running[i + _AHEAD : i + _AHEAD + 1])
+    """Every sample with the static policy on, off or both (``modes``), one problem after the other."""
+    for problem in PROBLEMS:
+        mine = [s for s in samples if s.problem == problem]
+        for finding in _run_problem(under, load_problem(problem), mine, modes):
+            tell(finding)
+            yield finding
+
+
+def _run_problem(under: Under, problem: Problem, samples: Sequence[Sample], modes: Sequence[bool]) -> Iterator[Finding]:
+    if True in modes:
+        for sample in samples:
+            if sample.policy != PASSES:
+                yield judge(sample, check_policy(sample.source, problem.spec), True, under.is_cuda)
+    # What the policy says nothing of runs alike with it and without it: once is enough.
+    jobs = [(s, True) for s in samples if s.policy == PASSES and True in modes]
+    jobs += [(s, False) for s in samples if False in modes and (s.policy != PASSES or True not in modes)]
+    if jobs:
+        under.open(problem)
+        yield from _run_jobs(under, jobs)
+
+
+def _run_jobs(under: Under, jobs: Sequence[tuple[Sample, bool]]) -> Iterator[Finding]:
+    for i, (sample, policy_on) in enumerate(jobs):
+        for ahead, its_policy in jobs[i + 1 if i else 0 : i + 1 + _AHEAD]:
+            with static_policy(its_policy):
+                under.ahead((ahead,))
         began = time.monotonic()
-        verdict = under.verdict(sample)
-        finding = judge(sample, verdict, policy_on, under.is_cuda, time.monotonic() - began)
-        tell(finding)
-        yield finding
+        with static_policy(policy_on):
+            verdict = under.verdict(sample)
+        yield judge(sample, verdict, policy_on, under.is_cuda, time.monotonic() - began)
 
 
 def summary(findings: Sequence[Finding]) -> dict[str, int]:
     cheats = [f for f in findings if not f.honest]
-    off = [f for f in cheats if not f.policy_on]
+    by_policy = {f.name for f in cheats if f.policy_on and f.reason.startswith("policy")}
+    ran = [f for f in cheats if not (f.policy_on and f.name in by_policy)]
     return {
         "kinds": len({f.name for f in cheats}),
-        "caught_by_policy": sum(f.policy_on and f.stage == 0 and f.reason.startswith("policy") for f in cheats),
-        "caught_at_run_time_with_policy_off": sum(f.kind == "rejected" for f in off),
-        "passed_with_policy_off": sum(f.kind == "verified" for f in off),
-        "need_a_gpu": sum(f.right is None for f in off),
+        "caught_by_policy": len(by_policy),
+        "caught_when_run": sum(f.kind == "rejected" for f in ran),
+        "passed_when_run": sum(f.kind == "verified" for f in ran),
+        "need_a_gpu": sum(f.right is None for f in ran),
         "honest": len({f.name for f in findings if f.honest}),
         "false_rejections": sum(f.honest and f.kind == "rejected" for f in findings),
         "unverified": sum(f.kind == "unverified" for f in findings),
@@ -323,29 +333,25 @@ def main() -> int:
         if options.verbose or finding.right is False:
             print(_line(finding), flush=True)
 
-    findings: list[Finding] = []
+    modes = {"on": (True,), "off": (False,), "both": (True, False)}[options.policy]
     with tempfile.TemporaryDirectory(prefix="kbtui-corpus-") as root:
         under = under_test(options.device, Path(root))
         try:
-            # Honest kernels pass the same text once: with the policy on.
-            if options.policy != "off":
-                findings += run(under, samples, True, tell)
-            if options.policy != "on":
-                mine = [s for s in samples if s.policy != PASSES or options.policy == "off"]
-                findings += run(under, mine, False, tell)
+            chip = dict(under.chip)
+            findings = list(run(under, samples, modes, tell))
         finally:
             under.close()
-    return _report(options, findings, time.monotonic() - began)
+    return _report(options, chip, findings, time.monotonic() - began)
 
 
-def _report(options: argparse.Namespace, findings: Sequence[Finding], wall_s: float) -> int:
+def _report(options: argparse.Namespace, chip: Mapping[str, Any], findings: Sequence[Finding], wall_s: float) -> int:
     counted = summary(findings)
     print(", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counted.items()), f"in {wall_s:.0f} s")
     if options.out:
         versions = {name: importlib.metadata.version(name) for name in ("torch", "triton")}
         told = {
             "command": "python " + " ".join(sys.argv), "device": options.device, "date": datetime.now(UTC).isoformat(),
-            "versions": versions, "wall_s": round(wall_s, 1), "summary": counted,
+            "chip": chip, "versions": versions, "wall_s": round(wall_s, 1), "summary": counted,
             "findings": [asdict(f) for f in findings],
         }  # fmt: skip
         options.out.write_text(json.dumps(told, indent=1) + "\n")
