@@ -9,8 +9,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fake_source import FakeSource, InlineExecutor, moment_of
-from recorded_run import RUN
+from recorded_run import HINTS, RUN, SPEC
 
+from kbtui.domain.problem import Problem, ProblemFormat
 from kbtui.tui.app import Viewer, ViewerOptions
 from kbtui.tui.moment import Moment
 
@@ -23,6 +24,14 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
+
+
+@pytest.fixture(autouse=True)
+def declared_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem's folder and the hints as they were when the run was recorded."""
+    problem = Problem(SPEC, ProblemFormat.FOLDER, "sample_kernels/softmax", "", None)
+    monkeypatch.setattr("kbtui.tui.feed.load_problem", lambda _path: problem)
+    monkeypatch.setattr("kbtui.tui.feed.load_hints", lambda: HINTS)
 
 
 @pytest.fixture

@@ -27,7 +27,9 @@ from kbtui.domain.event import (
     RunStarted,
 )
 from kbtui.domain.measurement import Clock, Comparison, LiveSample, Measurement, Outcome, ShapeRatio, ShapeTiming
+from kbtui.domain.problem import ProblemSpec, Shape, Tolerance
 from kbtui.domain.profile import Bottleneck, Diagnosis, Evidence, Finding, KernelResources, Profile
+from kbtui.domain.proposal import Hint, Space
 from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, PROFILE, SCREEN
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, verified
 
@@ -56,6 +58,29 @@ class Plan:
     fails: Verdict | None = None
     options: dict[str, object] = field(default_factory=dict)
 
+
+#: What the problem's folder declares, as it was when the run was recorded.
+SPEC = ProblemSpec(
+    name="softmax",
+    summary="row softmax",
+    dtype="float32",
+    family="row_reduction",
+    shapes=tuple(
+        Shape(name, tuple(zip(("n_rows", "n_cols"), map(int, name.split("x")), strict=True))) for name in SHAPES
+    ),
+    distributions=("normal",),
+    bytes_formula="2 * n_rows * n_cols * itemsize",
+    flops_formula="5 * n_rows * n_cols",
+    tolerance=Tolerance(1e-6),
+)
+HINTS = tuple(
+    Hint(name, space, "", (), (Bottleneck.DRAM.value,), ())
+    for name, space in (
+        ("evict_first_on_streams", Space.MEMORY),
+        ("larger_tiles", Space.TILING),
+        ("persistent_programs", Space.LAUNCH),
+    )
+)
 
 _WRONG = rejected(
     Reason.WRONG_VALUES, 1, Proof.GPU, "relative L2 error 3.4e-01 on 4096x16384 normal, limit 2.0e-06", 12
@@ -432,7 +457,7 @@ def recorded(device: DeviceSpec | None = None, ended: EndReason | None = None) -
     return recorder
 
 
-def recorded_earlier(n_events: int = 110) -> Recorder:
+def recorded_earlier(n_events: int = 75) -> Recorder:
     """Another run of the same problem on the same chip, ended before it found what this one did."""
     recorder = recorded()
     recorder.envelopes = recorder.envelopes[:n_events]

@@ -26,12 +26,18 @@ class Pair:
     missing: str = ""
 
 
+_NOBODY = (
+    "The change that made the candidate under the cursor appears here, side by side. "
+    "Choose a candidate with the arrows in 1, 5 or 6."
+)
+
+
 def pair_of(moment: Moment, selected: str | None, base: Base, marked: str | None) -> Pair:
     """The pair for a base. A candidate without a parent is compared with the first kernel."""
     state = moment.state
     tried = state.tried.get(selected or "")
     if tried is None:
-        return Pair(base, missing="The change that made the candidate under the cursor appears here, side by side.")
+        return Pair(base, missing=_NOBODY)
     parents = tried.candidate.parents
     names = {
         Base.PARENT: parents[0] if parents else state.first,
