@@ -13,6 +13,7 @@ from kbtui.commands.where import brief_result, open_reader, pick_run
 from kbtui.domain.event import Budget
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
+from kbtui.terminal_guard import guard_terminal
 
 if TYPE_CHECKING:
     from kbtui.config import Settings
@@ -49,6 +50,15 @@ class Look:
 
 def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     """The viewer until the user leaves it; then where things stand and how to come back."""
+    back = " ".join(["kbtui attach", *([run] if run else []), f"--workspace {shlex.quote(str(workspace))}"])
+    give_back = guard_terminal(f"kbtui: the viewer was killed; the search was left as it is. Come back with: {back}")
+    try:
+        return _view(workspace, run, look)
+    finally:
+        give_back()
+
+
+def _view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     gc.disable()  # what is imported from here on stays; the viewer collects again once it is on the screen
     from kbtui.tui.run import run_viewer
 
