@@ -26,6 +26,7 @@ _KIND_WORDS = {
     "values": "against a float64 oracle; inputs' bytes, poisoned outputs, aliasing, the operations and kernels it ran",
     "repeat": "the same inputs again",
     "nudge": "a part of the inputs overwritten where they lie: a kept answer is wrong",
+    "late": "inputs change under the call: what it reads too early shows",
     "no_op": "its kernels left out: the answer must go wrong",
 }
 
@@ -106,8 +107,8 @@ def print_plan(spec: ProblemSpec, proof: Proof, verdicts: dict[int, Verdict] | N
         for kind, checks in groupby(plan(spec, stage, 0, proof), key=lambda c: c.kind):
             listed = list(checks)
             print(f"  {kind:<11} {_where(listed)}")
-            if kind not in said:
-                print(f"              {_KIND_WORDS.get(kind, '')}")
+            if kind in _KIND_WORDS and kind not in said:
+                print(f"              {_KIND_WORDS[kind]}")
                 said.add(kind)
     skipped = hidden_left_out(spec, proof)
     if skipped:
@@ -116,8 +117,8 @@ def print_plan(spec: ProblemSpec, proof: Proof, verdicts: dict[int, Verdict] | N
 
 def tolerance_words(spec: ProblemSpec) -> str:
     floor, element = spec.tolerance.floor, spec.tolerance.element
-    whole = f"relative L2 error at most max({floor:g}, 2 x the reference's own)"
-    return f"{whole}; one element at most {element:g} x that x the answer's RMS"
+    whole = f"relative L2 error at most E = max({floor:g}, 2 x the reference's own)"
+    return f"{whole}; of one element {element:g} x E x RMS"
 
 
 def hidden_left_out(spec: ProblemSpec, proof: Proof) -> list[str]:

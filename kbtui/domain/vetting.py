@@ -63,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class NullSummary:
-    """One null kernel over all cells. ``closest``: its smallest error as a multiple of what was allowed there."""
+    """One null kernel over all cells. ``closest``: its smallest error where it was caught, over the limit."""
 
     null: str
     n_cells: int

@@ -17,7 +17,7 @@ def summaries(cells: Sequence[Cell]) -> tuple[NullSummary, ...]:
     found = []
     for null in dict.fromkeys(c.null for c in cells):
         mine = [c for c in cells if c.null == null]
-        closest = min((c.error / c.limit for c in mine), default=math.inf)
+        closest = min((c.error / c.limit for c in mine if not c.passes), default=math.inf)
         passed = tuple(dict.fromkeys(f"{c.shape}, {c.distribution}" for c in mine if c.passes))
         found.append(NullSummary(null, len(mine), sum(not c.passes for c in mine), closest, passed))
     return tuple(found)

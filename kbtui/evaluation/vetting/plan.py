@@ -14,6 +14,7 @@ from kbtui.evaluation.gate.plan import CheckKind, n_elements, plan
 _STAGES = (1, 2, 4)
 _N_SMALL = 2
 _N_OF_HIDDEN = 2
+_SMALL = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def small_shapes(spec: ProblemSpec) -> tuple[Shape, ...]:
     of_interpreter = sorted(spec.shapes_of(ShapeRole.PROXY), key=n_elements)
     others = sorted((s for s in spec.shapes if s.role is not ShapeRole.PROXY), key=n_elements)
     reducible = [s for s in (*of_interpreter, *others) if any(size >= 4 for _, size in s.dims)]
-    return tuple(reducible[:_N_SMALL]) or tuple(others[:1])
+    small = [s for s in reducible if n_elements(s) <= _SMALL]
+    return tuple(small[:_N_SMALL]) or tuple((reducible or others)[:1])
 
 
 def _other(distributions: Sequence[str], distribution: str) -> str | None:
