@@ -108,9 +108,11 @@ def test_a_wrong_candidate_is_rejected_before_it_is_timed(opened: OpenedProblem,
 
 
 def test_a_candidate_that_computes_only_while_it_is_checked_is_caught_while_timed(opened: OpenedProblem) -> None:
+    """Only what is timed gets inputs in turns."""
     lazy = kernel(
-        "calls[0] += 1\nif calls[0] > 14:\n    return torch.zeros_like(x)\nreturn launch(x, torch.empty_like(x))",
-        "calls = [0]",
+        "places.add(x.data_ptr())\nonce = len(places) == 1\n"
+        "return launch(x if once else torch.ones_like(x), torch.empty_like(x))",
+        "places = set()",
     )
     found, _ = evaluate(opened, lazy, rung(1), incumbent=PLAIN)
     assert found.outcome.verdict.reason is Reason.WRONG_WHEN_TIMED, found.outcome.verdict

@@ -118,6 +118,7 @@ class Candidate:
         """From here on a candidate's code runs in this process: note what is there, leave nothing lying about."""
         self._provenance = Provenance(device(), (self._mapped.address, self._mapped.n_bytes))
         self._unchanged, self._make_bench = _WARMED.pop() if _WARMED else _as_it_is()
+        self._unchanged.note_switches()
         hide_harness()
         self._refused = audit.install()
 

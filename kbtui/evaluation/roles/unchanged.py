@@ -38,6 +38,10 @@ class Unchanged:
             if isinstance(names, types.MappingProxyType)
         }  # fmt: skip
 
+    def note_switches(self) -> None:
+        """Take the switches as they are now: a spare is told where its compiled kernels lie after it was noted."""
+        self._flags = global_flags()
+
     def changed(self) -> list[str]:
         """Names of what is no longer the same object, or has another value."""
         flags = global_flags()
