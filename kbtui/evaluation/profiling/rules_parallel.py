@@ -93,8 +93,7 @@ def barrier(case: Case) -> Iterator[Finding]:
         share = 0.8 * case.work.barrier_share
     if share >= 0.12:
         unit = "% of stalls" if case.work.stalls else "% of the time, by the model"
-        weight = share * case.gap * (1.0 - case.dram_use)
-        yield from found(Bottleneck.BARRIER, weight, Evidence("at barriers", 100 * share, unit))
+        yield from found(Bottleneck.BARRIER, share * case.gap, Evidence("at barriers", 100 * share, unit))
 
 
 def launch(case: Case) -> Iterator[Finding]:
