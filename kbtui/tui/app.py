@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 
 from textual import events
 from textual.app import App, SuspendNotSupported, SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.message import Message
 from textual.screen import Screen
@@ -70,12 +70,15 @@ class Arrived(Message):
         self.news = news
 
 
-class Viewer(App[ViewerExit]):
+class Viewer(App[ViewerExit], inherit_bindings=False):
     """``moment`` is the run on the screen, None on the list of runs."""
 
     TITLE = "kbtui"
     CSS_PATH = "viewer.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("palette", "leave")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("palette", "leave"),
+        Binding("ctrl+c", "help_quit", show=False, system=True),
+    ]
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(
@@ -256,6 +259,10 @@ class Viewer(App[ViewerExit]):
 
     def copy_source(self, candidate: str, text: str) -> None:
         self.say(copy(text, self.options.copy_folder / f"{candidate}.py", self.copy_to_clipboard))
+
+    def action_help_quit(self) -> None:
+        """ctrl+c is what a hand does to get out of anything: say how, rather than end what someone watches."""
+        self.say("q leaves; the search goes on without you")
 
     def action_leave(self) -> None:
         self.exit(leave(self.moment))
