@@ -9,6 +9,7 @@ import pytest
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.problem import Problem, ProblemFormat
 from kbtui.domain.verdict import Reason, VerdictKind
+from kbtui.evaluation.compile import faults
 from kbtui.evaluation.compile.compiler import Compiler, ProblemInputs, describe_inputs
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.compile.specs import TensorSpec
@@ -308,3 +309,8 @@ def test_a_workspace_left_on_the_cpu_is_refused_as_the_gpu_would(compiler: Compi
     verdict = compiler.submit(source).result().verdict
     assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, Reason.RAISED), verdict
     assert "cpu tensor" in verdict.detail
+
+
+def test_memory_that_runs_out_is_no_error_of_the_text() -> None:
+    verdict = faults.judge(MemoryError(), "64x1024")
+    assert (verdict.reason, verdict.detail) == (Reason.OUT_OF_MEMORY, "kernel_function on 64x1024 ran out of host memory")

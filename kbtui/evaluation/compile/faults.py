@@ -29,13 +29,18 @@ def judge(error: Exception, where: str) -> Verdict:
             return _rejected(Reason.OUT_OF_RESOURCES, _of_resources(error, where), candidate_line(error))
         case PTXASError():
             return _of_ptxas(error, where)
+        case MemoryError():
+            return _rejected(Reason.OUT_OF_MEMORY, f"{_when(where)} ran out of host memory", candidate_line(error))
         case RuntimeError() | NotImplementedError() if "meta" in str(error).lower():
             detail = f"on {where}: it reads a tensor's value on the host; keep values on the device"
             return _rejected(Reason.RAISED, detail, candidate_line(error))
         case _:
-            when = "its import" if where == "import" else f"kernel_function on {where}"
-            detail = f"{when} raised {type(error).__name__}: {_first_line(error)}"
+            detail = f"{_when(where)} raised {type(error).__name__}: {_first_line(error)}"
             return _rejected(Reason.RAISED, detail, candidate_line(error))
+
+
+def _when(where: str) -> str:
+    return "its import" if where == "import" else f"kernel_function on {where}"
 
 
 def _rejected(reason: Reason, detail: str, line: int | None) -> Verdict:
