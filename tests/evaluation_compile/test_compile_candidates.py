@@ -313,4 +313,5 @@ def test_a_workspace_left_on_the_cpu_is_refused_as_the_gpu_would(compiler: Compi
 
 def test_memory_that_runs_out_is_no_error_of_the_text() -> None:
     verdict = faults.judge(MemoryError(), "64x1024")
-    assert (verdict.reason, verdict.detail) == (Reason.OUT_OF_MEMORY, "kernel_function on 64x1024 ran out of host memory")
+    assert verdict.reason is Reason.OUT_OF_MEMORY
+    assert verdict.detail == "kernel_function on 64x1024 ran out of host memory"
