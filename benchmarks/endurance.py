@@ -33,10 +33,11 @@ from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.model import ModelDevice
 from kbtui.evaluation.nvml import parent_of
 
-AHEAD = 6
+#: Compiled ahead: a child that hangs there is killed before its turn comes, where there are cores for the others.
+AHEAD = 24 if (os.cpu_count() or 2) > 4 else 6
 ONE_IN = 5
 #: Importing and compiling take a candidate's child this many deadlines: it starts a compiler.
-COMPILE_DEADLINES = 4
+COMPILE_DEADLINES = 2 if (os.cpu_count() or 2) > 4 else 4
 REFERENCE = """
 import torch
 
@@ -106,7 +107,8 @@ HOSTILE: dict[str, tuple[str, frozenset[str]]] = {
         ("takes the host's memory", entry("hog = []\nwhile True:\n    hog.append(b'x' * (1 << 28))"),
          "out_of_memory timed_out"),
         ("takes the device's memory", entry(
-            f"kept.append(torch.empty(1 << 38, device=x.device))\n{PLAIN}", "kept = []"), "out_of_memory"),
+            f"for _ in range(2000):\n    kept.append(torch.empty(1 << 28, device=x.device))\n{PLAIN}", "kept = []"),
+         "out_of_memory"),
         ("floods its output", entry("while True:\n    print('x' * 100000)"), "raised crashed timed_out"),
         ("calls itself for ever", entry("return kernel_function(x)"), "raised crashed"),
         ("leaves", entry("raise SystemExit(0)"), "crashed raised"),
@@ -116,7 +118,8 @@ HOSTILE: dict[str, tuple[str, frozenset[str]]] = {
         ("is cut off", entry(PLAIN)[:-20], "syntax"),
         ("does not compile", entry(PLAIN, kernel=KERNEL.replace("tl.arange(0, BLOCK)", "tl.arange(0, 3 * BLOCK)")),
          "compile_error"),
-        ("answers zeros", entry("launch(x, torch.empty_like(x))\nreturn torch.zeros_like(x)"), "wrong_values"),
+        ("answers zeros", entry("launch(x, torch.empty_like(x))\nreturn torch.zeros_like(x)"),
+         "wrong_values kernels_do_nothing"),
         ("keeps the maximum", entry(PLAIN, kernel=KERNEL.replace("x - tl.max(x, axis=0)", "x")),
          "nan_mismatch wrong_values"),
         ("overwrites its input", entry("out = launch(x, torch.empty_like(x))\nx.zero_()\nreturn out"),

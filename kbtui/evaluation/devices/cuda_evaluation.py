@@ -104,14 +104,22 @@ class Evaluation:
             side = self.opened.sides.candidate(self.request.candidate, self.request.source)
         except WorkerFailure as failure:
             return replace(base, verdict=self._theirs(failure, self.rung.gate_stage, "import"))
+        outcome = base
         try:
             verdict = self._gate(side)
-            if not verdict.ok or self.rung.max_pairs == 0:
-                return replace(base, verdict=verdict)
-            return self._timed(side, verdict, base)
+            outcome = replace(base, verdict=verdict)
+            if verdict.ok and self.rung.max_pairs > 0:
+                outcome = self._timed(side, verdict, base)
+            return outcome
         finally:
-            if not self.opened.sides.keeps(side):
-                self.opened.zygote.bury(side.worker)
+            self._leave(side, outcome)
+
+    def _leave(self, side: Side, outcome: RungOutcome) -> None:
+        """One that failed may hold all of the device's memory: nothing goes on before it is gone."""
+        if not outcome.verdict.ok:
+            side.worker.kill()
+        elif not self.opened.sides.keeps(side):
+            self.opened.zygote.bury(side.worker)
 
     def _gate(self, side: Side) -> Verdict:
         verdict = verified(max(self.request.passed_stage, 0), Proof.GPU, "passed before")

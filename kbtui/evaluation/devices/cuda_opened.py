@@ -13,11 +13,11 @@ from kbtui.evaluation.compile.compiler import Compiler
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.devices.cuda_match import Match
 from kbtui.evaluation.devices.cuda_sides import Side, Sides
+from kbtui.evaluation.devices.static import judged_by_text
 from kbtui.evaluation.gate.plan import plan
 from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.nvml import Nvml, parent_of
-from kbtui.evaluation.policy import check_policy, check_signature
 from kbtui.evaluation.process import Zygote
 from kbtui.evaluation.profiling.static_traffic import StaticTraffic
 
@@ -44,8 +44,7 @@ class OpenedProblem:
 
     def static(self, source: str) -> Verdict:
         """Policy, then signature: what the text alone says."""
-        verdict = check_policy(source, self.problem.spec)
-        return check_signature(source, self.n_inputs) if verdict.ok else verdict
+        return judged_by_text(source, self.problem.spec, self.n_inputs)
 
     def compile(self, source: str, stages: tuple[int, ...]) -> list[Future[CompileReport]]:
         """Everything that timing and these stages of the gate launch, hidden shapes in a child of their own."""

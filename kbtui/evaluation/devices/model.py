@@ -22,12 +22,12 @@ from kbtui.domain.vetting import Vetting
 from kbtui.errors import EngineError
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
 from kbtui.evaluation.compile.report import CompileReport
+from kbtui.evaluation.devices.static import judged_by_text
 from kbtui.evaluation.gate.interpreter import InterpreterGate
 from kbtui.evaluation.modelled.clock import ModelledClock
 from kbtui.evaluation.modelled.compare import compare, timings
 from kbtui.evaluation.modelled.time import ModelledTime
 from kbtui.evaluation.modelled.tracing import Tracer
-from kbtui.evaluation.policy import check_policy, check_signature
 from kbtui.evaluation.process import Zygote, probe
 from kbtui.evaluation.profiling.diagnose import diagnose
 from kbtui.evaluation.vetting.vet import vet
@@ -148,8 +148,7 @@ class ModelDevice:
 
     def _refused(self, source: str) -> Verdict | None:
         """What the static policy or the signature has against it."""
-        verdict = check_policy(source, self._opened.spec)
-        verdict = check_signature(source, self._n_inputs) if verdict.ok else verdict
+        verdict = judged_by_text(source, self._opened.spec, self._n_inputs)
         return None if verdict.ok else verdict
 
     def _gated(self, request: EvaluationRequest) -> Verdict:

@@ -32,6 +32,8 @@ _NAMES_SHOWN = 8
 _FEWEST_LATE = 14
 
 
+#: Of the device's memory for what a candidate allocates; the referee needs some beside the arena.
+_MEMORY_SHARE = 0.5
 #: What a spare has noted ahead, for it takes a tenth of a second.
 _WARMED: list[tuple[Unchanged, Any]] = []
 
@@ -60,6 +62,7 @@ def warm(fds: tuple[int, ...]) -> None:
         from kbtui.evaluation.roles.warmth import warm_cuda
 
         warm_cuda()
+        torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE)
         warm_sums("cuda")
         _WARMED.append(_as_it_is())
 
