@@ -189,12 +189,12 @@ def bottleneck_lines(view: BottleneckView | None, width: int, g: Glyphs, height:
             Role.DIM,
         )
     if width < _BESIDE_FROM:
-        return [*_told(view, width, g), *_roofline_lines(view, width, _ROOFLINE_LINES, g)]
+        rows = [*_told(view, width, g), *_roofline_lines(view, width, _ROOFLINE_LINES, g)]
+        return [clip(row, width, g.ellipsis) for row in rows]
     half = width // 2
     left = _told(view, half - 2, g)
     right = _roofline_lines(view, width - half, min(max(height - 1, 9), 20), g)
-    rows = max(len(left), len(right))
-    padded = [clip(left[i], half - 2, g.ellipsis) if i < len(left) else () for i in range(rows)]
+    padded = [clip(left[i], half - 2, g.ellipsis) if i < len(left) else () for i in range(max(len(left), len(right)))]
     return [
         (*row, (" " * max(half - width_of(row), 1), Role.PLAIN), *(right[i] if i < len(right) else ()))
         for i, row in enumerate(padded)

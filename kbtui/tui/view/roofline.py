@@ -13,7 +13,7 @@ from kbtui.domain.problem import ProblemSpec
 from kbtui.domain.profile import Diagnosis, Profile
 from kbtui.scheduler.state import Tried
 from kbtui.tui.glyphs import Glyphs
-from kbtui.tui.text import Line, Part, Role, line, wrap
+from kbtui.tui.text import Line, Part, Role, clip, line, wrap
 
 DRAM_READ, DRAM_WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
 #: How far the ledger's bound may be from the one of the declared formulas before they are not believed.
@@ -108,7 +108,7 @@ def roofline_lines(view: Roofline, width: int, height: int, g: Glyphs) -> list[L
     for r in range(rows - 1, -1, -1):
         label = _number(scale.tflops(r)) if r in (0, rows // 2, rows - 1) else ""
         out.append(((f"{label:>6} {g.axis if label else g.divider}", Role.DIM), *_merged(grid[r])))
-    return [*out, _axis(scale, columns), *_legend(view, width, g)]
+    return [clip(row, width, g.ellipsis) for row in (*out, _axis(scale, columns), *_legend(view, width, g))]
 
 
 class _Scale:
@@ -180,7 +180,8 @@ def _legend(view: Roofline, width: int, g: Glyphs) -> list[Line]:
 
 
 def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+    """At most six characters."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}" if value >= 0.01 else f"{value:.0e}"
 
 
 def _merged(cells: Sequence[Part]) -> Line:
