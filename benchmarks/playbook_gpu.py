@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -220,13 +220,15 @@ def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]
     return points
 
 
-def all_rows(problems: list[str], n_tiles: int, chip: Any, folder: Path, only: str) -> list[Row]:
+def all_rows(problems: list[str], n_tiles: int, chip: Any, folder: Path, only: list[str]) -> list[Row]:
     """Rows to fill, every entry's defaults first; each with its source in a file."""
     rows = []
     for problem in problems:
         spec = load_problem(problem).spec
         for entry in load_entries(spec.family):
-            for number, params in enumerate(instantiations(entry, n_tiles, seed=0) if only in entry.name else []):
+            for number, params in enumerate(
+                instantiations(entry, n_tiles, seed=0) if any(o in entry.name for o in only) else []
+            ):
                 path = folder / f"{entry.name}_{number}.py"
                 path.write_text(entry.instantiate(params, chip, spec))
                 rows.append({"problem": problem, "entry": entry.name, "number": number, "params": params,
@@ -262,7 +264,7 @@ def time_all(rows: list[Row], index: str, until: float) -> None:
     worker.close()
 
 
-def gate_all(rows: list[Row], device: str, until: float) -> None:
+def gate_all(rows: list[Row], device: str, until: float, save: Callable[[], None]) -> None:
     """The whole gate on the defaults and on each problem's fastest."""
     from kbtui.commands.verify import whole_gate
     from kbtui.evaluation.devices import open_device
@@ -282,6 +284,8 @@ def gate_all(rows: list[Row], device: str, until: float) -> None:
                         verdict = whole_gate(opened, Path(row["path"]).read_text(), 0)
                         row["gate"] = f"{verdict.kind} {verdict.reason or ''}: {verdict.detail}"
                         row["gate_s"] = round(time.monotonic() - began, 1)
+                        print(f"{row['entry']} #{row['number']} in {row['gate_s']} s: {row['gate']}", flush=True)
+                        save()
             except Exception as error:  # a device that cannot be had: the rows say so
                 for row in chosen:
                     row.setdefault("gate", f"unverified: {type(error).__name__}: {str(error)[:200]}")
@@ -330,7 +334,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--problems", default=",".join(PROBLEMS))
-    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser.add_argument("--only", default="", help="entries whose name contains one of these")
     parser.add_argument("--tiles", type=int, default=6, help="instantiations beside the defaults")
     parser.add_argument("--workers", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=190.0)
@@ -343,17 +347,21 @@ def main() -> None:
     chip = closest_data_sheet(facts["gpu"].split(",")[0], 90)
     with tempfile.TemporaryDirectory(prefix="playbook-gpu-") as folder:
         os.environ.setdefault("TRITON_CACHE_DIR", f"{folder}/cache")
-        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only)
-        steps = [("checked", lambda: check_all(rows, given.workers, index, began + 0.45 * given.seconds)),
-                 ("timed", lambda: time_all(rows, index, began + 0.7 * given.seconds)),
-                 ("gated", lambda: gate_all(rows, given.device, began + given.seconds))]  # fmt: skip
-        for name, step in steps:
-            step()
-            print(f"{name} after {time.monotonic() - began:.0f} s", flush=True)
-            facts[name] = f"{time.monotonic() - began:.0f} s"
+        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only.split(","))
+
+        def save() -> None:
             shown = [{k: v for k, v in row.items() if k != "path"} for row in rows]
             command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:])}"
             given.out.write_text(json.dumps({"command": command, "machine": facts, "rows": shown}, indent=1) + "\n")
+
+        steps = [("checked", lambda: check_all(rows, given.workers, index, began + 0.4 * given.seconds)),
+                 ("timed", lambda: time_all(rows, index, began + 0.65 * given.seconds)),
+                 ("gated", lambda: gate_all(rows, given.device, began + given.seconds, save))]  # fmt: skip
+        for name, step in steps:
+            step()
+            facts[name] = f"after {time.monotonic() - began:.0f} s"
+            print(name, facts[name], flush=True)
+            save()
     print("\n".join(printed(rows)))
 
 

@@ -1,12 +1,17 @@
 """Deterministic edits of any Triton source, and the generator that chooses among them by the diagnosis."""
 
 from kbtui.generation.rewrites import (
+    alignment_hints,
+    cache_modifier,
     dot_precision,
     eviction_policy,
     exp2,
+    flatten_loops,
     freeze_autotune,
     grid_swizzle,
+    known_sizes,
     max_registers,
+    narrow_offsets,
     num_stages,
     num_warps,
     peel_masked_tail,
@@ -30,8 +35,13 @@ REWRITES: tuple[Rewrite, ...] = tuple(
         grid_swizzle,
         num_stages,
         peel_masked_tail,
+        known_sizes,
         exp2,
         reciprocal,
+        alignment_hints,
+        narrow_offsets,
+        cache_modifier,
+        flatten_loops,
         unrolled_range,
         max_registers,
     )

@@ -8,7 +8,15 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, find_names, with_keyword
+from kbtui.generation.rewrites.syntax import (
+    Replacement,
+    Source,
+    argument,
+    calls_in,
+    find_names,
+    with_keyword,
+    without_keywords,
+)
 
 _FIRST, _LAST = '"evict_first"', '"evict_last"'
 
@@ -33,7 +41,11 @@ def _edit(source: Source, policies: dict[cst.Call, str], kernel: str, what: str,
 
 
 def _setter(policy: str) -> Replacement:
-    return lambda call: with_keyword(cst.ensure_type(call, cst.Call), "eviction_policy", cst.SimpleString(policy))
+    def set_policy(node: cst.CSTNode) -> cst.CSTNode:
+        call = without_keywords(cst.ensure_type(node, cst.Call), ("cache_modifier",))
+        return with_keyword(call, "eviction_policy", cst.SimpleString(policy))
+
+    return set_policy
 
 
 def _read_again(kernel: cst.FunctionDef, loads: list[cst.Call]) -> set[cst.Call]:

@@ -20,13 +20,17 @@ def loading_loops(kernel: cst.FunctionDef) -> list[cst.For]:
     """Innermost loops over ``range`` or ``tl.range`` with a load in them, in source order."""
     loops = [cst.ensure_type(loop, cst.For) for loop in m.findall(kernel, m.For())]
     return [
-        loop
-        for loop in loops
-        if isinstance(loop.iter, cst.Call)
-        and dotted(loop.iter.func) in ("range", "tl.range")
-        and calls_in(loop.body, "load")
-        and not m.findall(loop.body, m.For())
+        loop for loop in loops if is_counted(loop) and calls_in(loop.body, "load") and not m.findall(loop.body, m.For())
     ]
+
+
+def is_counted(loop: cst.For) -> bool:
+    """Whether it runs over ``range`` or ``tl.range`` with one name as its index."""
+    return (
+        isinstance(loop.iter, cst.Call)
+        and dotted(loop.iter.func) in ("range", "tl.range")
+        and isinstance(loop.target, cst.Name)
+    )
 
 
 def edits_of_loop_option(source: Source, option: str, values: tuple[int, ...]) -> Iterator[Edit]:

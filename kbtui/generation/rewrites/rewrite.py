@@ -1,11 +1,12 @@
 """What a rewrite is: a deterministic edit of any Triton source, with its precondition and what it answers. Pure."""
 
 import ast
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from kbtui.domain.device import DeviceSpec
-from kbtui.domain.problem import ProblemSpec
+from kbtui.domain.problem import ITEM_BYTES, ProblemSpec, Shape
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.syntax import Source, parse
 
@@ -21,14 +22,21 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an edit may depend on beside the source."""
+    """What an edit may depend on beside the source.
+
+    Attributes:
+        dtypes: of the problem's shapes, as torch names them.
+        most_elements: elements of all tensors together on its largest shape, inputs and outputs.
+    """
 
     device: DeviceSpec
     dtypes: frozenset[str]
+    most_elements: int = 0
 
     @classmethod
     def of(cls, device: DeviceSpec, spec: ProblemSpec) -> "Target":
-        return cls(device, frozenset(spec.dtype_of(shape) for shape in spec.shapes))
+        dtypes = frozenset(spec.dtype_of(shape) for shape in spec.shapes)
+        return cls(device, dtypes, max((_n_elements(spec, shape) for shape in spec.shapes), default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,11 @@ class Rewrite:
             if edit.source not in made and _is_python(edit.source):
                 made.add(edit.source)
                 yield edit
+
+
+def _n_elements(spec: ProblemSpec, shape: Shape) -> int:
+    """Elements that the problem says are moved, at most: one byte each where the dtype is unknown."""
+    return math.ceil(spec.bytes_moved(shape) / ITEM_BYTES.get(spec.dtype_of(shape), 1))
 
 
 def _is_python(text: str) -> bool:

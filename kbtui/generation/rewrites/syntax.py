@@ -160,6 +160,32 @@ def param_names(function: cst.FunctionDef) -> list[str]:
     return [p.name.value for p in (*function.params.params, *function.params.kwonly_params)]
 
 
+def arguments_of(source: Source, launch: Launch) -> dict[str, cst.BaseExpression]:
+    """What a launch passes for the kernel's parameters: by position up to a ``*args``, and by name."""
+    given: dict[str, cst.BaseExpression] = {}
+    names = param_names(source.kernels[launch.kernel])
+    for index, arg in enumerate(launch.call.args):
+        if arg.star:
+            break
+        if arg.keyword is None and index < len(names):
+            given[names[index]] = arg.value
+    return given | {a.keyword.value: a.value for a in launch.call.args if a.keyword is not None}
+
+
+def assigned_names(node: cst.CSTNode) -> list[str]:
+    """Names bound below a node, by assignment of any kind or by a loop."""
+    found: list[str] = []
+    for assigned in m.findall(node, m.Assign() | m.AugAssign() | m.AnnAssign() | m.For()):
+        match assigned:
+            case cst.Assign(targets=targets):
+                found += [
+                    name for t in targets if not isinstance(t.target, cst.Subscript) for name in find_names(t.target)
+                ]
+            case cst.AugAssign(target=target) | cst.AnnAssign(target=target) | cst.For(target=target):
+                found += find_names(target)
+    return found
+
+
 def calls_in(node: cst.CSTNode, *names: str) -> list[cst.Call]:
     """Calls of ``tl.<name>`` below a node, in source order."""
     wanted = {f"tl.{name}" for name in names}

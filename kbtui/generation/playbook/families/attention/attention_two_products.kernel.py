@@ -14,9 +14,9 @@ import triton.language as tl
 
 CAUSAL = 0
 BLOCK_M = 128
-KEYS = 128
+KEYS = 256
 PIECE = 64
-VALUES = 128
+VALUES = 256
 NUM_WARPS = 8
 STAGES = 3
 WORKSPACE_MIB = 2048

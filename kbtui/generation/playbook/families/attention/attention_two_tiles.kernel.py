@@ -14,10 +14,10 @@ import triton.language as tl
 CAUSAL = 0
 BLOCK_M = 64
 KEY_ELEMENTS = 4096
-NUM_WARPS = 8
+NUM_WARPS = 4
 STAGES = 3
 MAX_HELD = 128
-WIDE_M = 32
+WIDE_M = 16
 WIDE_N = 64
 WIDE_PIECE = 64
 WIDE_VALUES = 256
@@ -125,7 +125,9 @@ def kernel_function(q, k, v):
     held = head_dim <= MAX_HELD
     whole_dim = max(16, triton.next_power_of_2(head_dim))
     widest = 256 if loads_whole_words(q, k, v) else 32
-    block_m = min(BLOCK_M if held else WIDE_M, widest, max(16, triton.next_power_of_2(triton.cdiv(n_queries, 2))))
+    # Two tiles of wide heads fill the registers: half as many queries each.
+    tile_m = (BLOCK_M if whole_dim <= 64 else max(16, BLOCK_M // 2)) if held else WIDE_M
+    block_m = min(tile_m, widest, max(16, triton.next_power_of_2(triton.cdiv(n_queries, 2))))
     block_n = max(16, min(128, KEY_ELEMENTS // whole_dim)) if held else WIDE_N
     block_n = min(block_n, widest, max(16, triton.next_power_of_2(n_keys)))
     block_d = whole_dim if held else min(WIDE_PIECE, widest)

@@ -15,8 +15,9 @@ PADDING = 1
 DILATION = 1
 STRIP_ROWS = 32
 STRIP_COLUMNS = 64
-IMAGES = 2
+IMAGES = 1
 NUM_WARPS = 1
+UNROLL = 4
 PIXELS = 512
 
 
@@ -35,7 +36,7 @@ def slide_down(
     x_ptr, weight_ptr, out_ptr, x_image, x_channel, x_row, x_column, w_out, w_y, w_x,
     out_image, out_channel, out_row, out_column, n_images, height, width, out_h, out_w, out_per_group, c_out,
     row_tiles, column_tiles, STRIP_ROWS: tl.constexpr, COLUMNS: tl.constexpr, IMAGES: tl.constexpr,
-    PADDING: tl.constexpr,
+    PADDING: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0) % (row_tiles * column_tiles)
     channel = (tl.program_id(0) // (row_tiles * column_tiles)) % c_out
@@ -56,7 +57,7 @@ def slide_down(
     # ``above`` lacks one row of x, ``here`` two.
     above = tl.zeros((IMAGES, COLUMNS), tl.float32)
     here = tl.zeros((IMAGES, COLUMNS), tl.float32)
-    for step in range(0, STRIP_ROWS + 2):
+    for step in tl.range(0, STRIP_ROWS + 2, loop_unroll_factor=UNROLL):
         y = first_row + step - PADDING
         in_rows = in_images & (y >= 0) & (y < height)
         left, middle, right = shifted_rows(x_ptrs + y * x_row, x_column, in_rows, columns, width, PADDING)
@@ -116,7 +117,7 @@ def kernel_function(x, weight):
         slide_down[(triton.cdiv(n_images, images) * c_out * row_tiles * column_tiles,)](
             x, weight, out, *x.stride(), w_out, w_y, w_x, *out.stride(), n_images, height, width, out_h, out_w,
             out_per_group, c_out, row_tiles, column_tiles, STRIP_ROWS=STRIP_ROWS, COLUMNS=columns, IMAGES=images,
-            PADDING=PADDING, num_warps=NUM_WARPS,
+            PADDING=PADDING, UNROLL=UNROLL, num_warps=NUM_WARPS,
         )  # fmt: skip
         return out
     pixels = min(PIXELS, triton.next_power_of_2(out_h * out_w))
