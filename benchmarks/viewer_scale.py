@@ -25,19 +25,23 @@ import tempfile
 import termios
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from store_scale import admit, candidate, compiled, fill, machine, quantiles, screened
+from store_scale import candidate, compiled, fill, kernel, machine, quantiles, screened
 
-from kbtui.domain.event import ProposalsMade
+from kbtui.domain.event import CandidateAdmitted, ProposalsMade
 from kbtui.domain.measurement import LiveSample
+from kbtui.engine.admission import trailers
 from store.reader import Reader
-from store.record import open_run
+from store.record import RunLedger, open_run
 from store.reindex import reindex
 from store.workspace import EngineLock, create_workspace, open_workspace
 
 RUN = "softmax-1"
+#: Candidates written first through the real store: those that are made in bulk have no source that could be shown.
+N_REAL = 150
 EVENTS_A_SECOND = 20
 #: A card's id in the list, and the sentence about the candidate under the cursor.
 CARD = re.compile(rb"c\d{4,6} ")
@@ -135,31 +139,41 @@ def write_events(root: Path, ready_fd: int) -> None:
     """What an engine does: it holds the lock, beats, and appends so many events a second; until it is ended."""
     claim_first()
     workspace = open_workspace(root)
-    with Reader(workspace) as reader:
-        number = reader.totals(RUN).n_candidates
-        wall_s = reader.runs()[0].wall_s
     with EngineLock(workspace.lock).acquire(RUN):
         ledger = open_run(workspace, RUN)
+        with Reader(workspace) as reader:
+            number, wall_s = reader.totals(RUN).n_candidates, reader.runs()[0].wall_s
+        for _ in range(N_REAL):
+            number += 1
+            for event in (1, 2, 3, 4):
+                append(ledger, number, event, wall_s)
         os.write(ready_fd, b"!")
         next_s = time.perf_counter()
         while True:
             number += 1
-            told = candidate(number)
-            for step in range(4):
+            for step in (1, 2, 3, 4):
                 next_s += 1 / EVENTS_A_SECOND
                 wall_s += 1 / EVENTS_A_SECOND
                 time.sleep(max(0.0, next_s - time.perf_counter()))
-                match step:
-                    case 0:
-                        admit(ledger, number)
-                    case 1:
-                        ledger.append(ProposalsMade("rewrites", None, 1, 0, False, 0.1), wall_s, 0.0)
-                    case 2:
-                        ledger.append(compiled(number), wall_s, 0.0)
-                    case 3:
-                        ledger.append(screened(number), wall_s, 0.0)
-                ledger.samples((LiveSample(told.id, "c0001", "4096x16384", 130.0 + step, 140.0, step, 6),))
-                ledger.beat("measure", told.id, 1, wall_s, 0.0)
+                append(ledger, number, step, wall_s)
+                name = candidate(number).id
+                ledger.samples((LiveSample(name, "c0001", "4096x16384", 130.0 + step, 140.0, step, 6),))
+                ledger.beat("measure", name, 1, wall_s, 0.0)
+
+
+def append(ledger: RunLedger, number: int, step: int, wall_s: float) -> None:
+    """One of the four events of a candidate's life; its parent is the one before, so that there is a difference."""
+    match step:
+        case 1:
+            told = replace(candidate(number), parents=(candidate(number - 1).id,))
+            commit = ledger.commit_candidate(number, kernel(number), (), told.summary, trailers(told, ledger.run))
+            ledger.append(CandidateAdmitted(told, 1, commit), wall_s, 0.0)
+        case 2:
+            ledger.append(ProposalsMade("rewrites", None, 1, 0, False, 0.1), wall_s, 0.0)
+        case 3:
+            ledger.append(compiled(number), wall_s, 0.0)
+        case _:
+            ledger.append(screened(number), wall_s, 0.0)
 
 
 @contextlib.contextmanager

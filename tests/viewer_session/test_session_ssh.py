@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.viewer_session.conftest import LIMIT_S, ROOT, viewer_words, wait_for
+from tests.viewer_session.conftest import ROOT, viewer_words, wait_for
 
 pytestmark = pytest.mark.program("sshd", "ssh", "ssh-keygen")
 UP = rb"c0001"
@@ -71,5 +71,6 @@ def test_inside_tmux_the_viewer_waits_where_it_was(search, remote, terminal, tmu
     beside.write(b"q")
     beside.until(rb"come back with")
     again.write(b"q")
-    wait_for("end of both viewers", lambda: search.viewers() == [], LIMIT_S)
+    again.until(rb"\[exited\]")
+    wait_for("end of both viewers", lambda: search.viewers() == [])
     search.goes_on()
