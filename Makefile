@@ -6,7 +6,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist loadfile -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshot bench-kills bench-store wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store wheel clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,8 +44,8 @@ types: dev ## Check types, strictly
 contracts: dev ## Check that imports point one way
 	@.venv/bin/lint-imports
 
-screenshot: dev ## Draw docs/viewer.svg: the viewer on a search that ran on a GPU
-	@$(PY) docs/picture.py benchmarks/results/h200-2026-11-30/softmax.bundle docs/viewer.svg slash c 0 0 3 2 enter
+screenshots: dev ## Draw the pictures of README and docs: the viewer on a search that ran on a GPU
+	@$(PY) docs/picture.py && $(PY) docs/viewer.py
 
 bench-kills: dev ## Kill the engine 200 times in replayed searches and check that nothing is lost
 	@$(PY) benchmarks/kill_campaign.py --kills 200 --longest 0.8

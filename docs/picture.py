@@ -29,13 +29,12 @@ class Picture:
     theme: str = "kbtui-dark"
 
 
-_CHAMPION = ("slash", *"c0032", "enter")
 _PROFILED = ("slash", *"c0003", "enter")
 PICTURES = (
-    Picture("viewer.svg", (150, 44), _CHAMPION),
+    Picture("viewer.svg", (150, 44), ()),
     Picture("pictures/board.svg", (200, 60), ()),
     Picture("pictures/bottleneck.svg", (120, 40), (*_PROFILED, "3", "f")),
-    Picture("pictures/diff.svg", (150, 40), (*_CHAMPION, "4", "f", "d", "d")),
+    Picture("pictures/diff.svg", (150, 40), ("4", "f", "d")),
     Picture("pictures/history.svg", (120, 32), ("5", "o")),
     Picture("pictures/lineage.svg", (120, 32), ("6",)),
     Picture("pictures/compare.svg", (120, 40), ("5", "o", "m", "down", "c")),

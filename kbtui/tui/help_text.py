@@ -73,7 +73,7 @@ def help_lines(pane: str, width: int, g: Glyphs) -> list[Line]:
     name, about = PANES.get(pane, PANES["rungs"])
     out: list[Line] = [((name, Role.TITLE),), *wrap(about, width), ()]
     if pane in ("rungs", "history", "lineage"):
-        out += [*_signs(g), ()]
+        out += [*signs(g), ()]
     for group in Group:
         out.append(((group.value, Role.TITLE),))
         for key in KEYS:
@@ -96,7 +96,8 @@ def _key_lines(shown: str, text: str, width: int) -> list[Line]:
     return [first, *rows[1:]] if len(shown) <= 11 else [first]
 
 
-def _signs(g: Glyphs) -> list[Line]:
+def signs(g: Glyphs) -> list[Line]:
+    """What the signs beside candidates mean."""
     steps = f"{g.step_done}{g.step_done}{g.step_here}{g.step_todo}{g.step_todo}"
     return [
         line(f"{g.running} running  {g.waiting} waiting  {g.champion} champion  {g.incumbent} incumbent"),

@@ -94,7 +94,9 @@ class Dashboard(KeyedScreen):
         if beat:
             return
         if self.active <= _TOGETHER:  # its cursor leads the others
-            self.query_one(Board).show_moment(moment, self.look)
+            board = self.query_one(Board)
+            board.show_moment(moment, self.look)
+            self.look.selected = board.cards.key
         panes = (
             self.query_one(LivePane),
             self.query_one(HistoryPane),

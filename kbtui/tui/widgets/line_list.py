@@ -113,7 +113,7 @@ class LineList(ScrollView, can_focus=True):
         wanted = lead if self.following else before
         if wanted is not None and wanted in self._keys:
             self._place(self._keys.index(wanted))
-            if self.following and self.cursor >= self.size.height > 0:
+            if self.following and self.size.height > 0:
                 self._show_cursor()
         else:
             self._place(0 if self.following else min(self.cursor, max(len(self._keys) - 1, 0)))
