@@ -136,7 +136,7 @@ class _Vet:
             kind, _, axes = told.partition(": ")
             self.found.reductions.append(f"{axes} ({kind})")
             if kind == "ordered":
-                why = "the order along it matters; only every fourth element was tried"
+                why = "its order matters, or it is tied to others; only every fourth element was tried"
                 self.found.unvetted.append(f"a part of {axes}: {why}")
         if not words:
             self.found.notes.append("no axis is reduced: there is no part of a reduction to leave out")
