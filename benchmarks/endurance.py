@@ -259,8 +259,10 @@ def open_device(key: str, root: Path, deadline_s: float) -> tuple[Device, Proble
     return measured, problem_of(2048, 4096)
 
 
-def endure(device: Device, root: Path, given: list[Given], say: Callable[[str], None]) -> dict[str, Any]:
-    """Evaluate them all and take stock; as JSON."""
+def endure(
+    device: Device, root: Path, given: list[Given], say: Callable[[str], None], at_most_s: float = 1e6
+) -> dict[str, Any]:
+    """Evaluate them all, or as many as ``at_most_s`` lets, and take stock; as JSON."""
     used = gpu_reader(device)
     for number in range(3):
         verdict = evaluate(device, number, HONEST["plain, 4 warps"] + f"\n# warm {number}\n")
@@ -270,6 +272,8 @@ def endure(device: Device, root: Path, given: list[Given], say: Callable[[str], 
     wrong: list[dict[str, Any]] = []
     taken: dict[bool, list[float]] = {True: [], False: []}
     for number, candidate in enumerate(given):
+        if time.monotonic() - began > at_most_s:
+            break
         for ahead in given[number : number + AHEAD]:
             device.prefetch(ahead.source)
         at = time.monotonic()
@@ -285,8 +289,8 @@ def endure(device: Device, root: Path, given: list[Given], say: Callable[[str], 
     wall_s = time.monotonic() - began
     after = settled(lambda: held(root, used))
     return {
-        "candidates": len(given),
-        "hostile": sum(bool(c.reasons) for c in given),
+        "candidates": told.total(),
+        "hostile": len(taken[False]),
         "wall_s": round(wall_s, 1),
         "honest_median_s": round(statistics.median(taken[True]), 3),
         "hostile_median_s": round(statistics.median(taken[False]), 3),
@@ -304,6 +308,7 @@ def main() -> int:
     parser.add_argument("--candidates", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--deadline", type=float, default=2.0, help="seconds one call of a candidate may take")
+    parser.add_argument("--at-most", type=float, default=1e6, help="seconds after which no other is evaluated")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kbtui-endurance-") as folder:
@@ -311,7 +316,8 @@ def main() -> int:
         device, problem = open_device(options.device, root, options.deadline)
         try:
             device.open(problem)
-            found = endure(device, root, candidates(options.candidates, options.seed), lambda t: print(t, flush=True))
+            given = candidates(options.candidates, options.seed)
+            found = endure(device, root, given, lambda t: print(t, flush=True), options.at_most)
         finally:
             device.close()
     about = {

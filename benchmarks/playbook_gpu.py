@@ -336,7 +336,7 @@ def main() -> None:
     parser.add_argument("--problems", default=",".join(PROBLEMS))
     parser.add_argument("--only", default="", help="entries whose name contains one of these")
     parser.add_argument("--tiles", type=int, default=6, help="instantiations beside the defaults")
-    parser.add_argument("--workers", type=int, default=12)
+    parser.add_argument("--workers", type=int, default=12, help="processes that compile and check")
     parser.add_argument("--seconds", type=float, default=190.0)
     given = parser.parse_args()
     if given.worker:

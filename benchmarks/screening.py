@@ -44,7 +44,9 @@ from kbtui.evaluation.measure.adjudicate import decide
 from kbtui.evaluation.measure.loop import PairSamples, time_pair
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import calls_per_block, looks
+from kbtui.evaluation.process import Worker, Zygote
 from kbtui.evaluation.process import worker as worker_module
+from kbtui.evaluation.process.spares import Spares
 from kbtui.evaluation.process.worker import Reply
 from kbtui.generation.playbook.entry import load_entries
 from kbtui.generation.rewrites.propose import Rewrites
@@ -121,9 +123,29 @@ class Trace:
 
         worker_module.Worker.call = call  # type: ignore[method-assign, assignment]
         try:
-            yield
+            with self._of(Zygote, "spawn"), self._of(Spares, "hold"), self._of(Worker, "kill"):
+                yield
         finally:
             worker_module.Worker.call = original  # type: ignore[method-assign]
+
+    @contextlib.contextmanager
+    def _of(self, owner: type, name: str) -> Iterator[None]:
+        """Count what this method takes in this thread."""
+        original, mine = getattr(owner, name), threading.get_ident()
+
+        def timed(*args: Any, **how: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return original(*args, **how)
+            finally:
+                if threading.get_ident() == mine:
+                    self.add(f"{owner.__name__}.{name}", time.perf_counter() - began)
+
+        setattr(owner, name, timed)
+        try:
+            yield
+        finally:
+            setattr(owner, name, original)
 
     def add(self, what: str, seconds: float) -> None:
         self.seconds[what] += seconds
@@ -169,8 +191,10 @@ class Utilisation:
                 self._samples |= {s.timeStamp: s.sampleValue.uiVal for s in taken if s.timeStamp > began_us}
 
 
-def screen(device: Device, given: list[str], incumbent: Opponent | None, say: Callable[[str], None]) -> dict[str, Any]:
-    """Every source through rungs 0 and 1, the next ones compiled meanwhile; as JSON."""
+def screen(
+    device: Device, given: list[str], incumbent: Opponent | None, say: Callable[[str], None], at_most_s: float = 3600.0
+) -> dict[str, Any]:
+    """Every source through rungs 0 and 1, the next ones compiled meanwhile; as JSON. Stops after ``at_most_s``."""
     trace, verdicts = Trace(), Counter[str]()
     rungs: dict[int, list[float]] = {COMPILE: [], SCREEN: []}
     gpu_s, began = 0.0, time.perf_counter()
@@ -178,6 +202,8 @@ def screen(device: Device, given: list[str], incumbent: Opponent | None, say: Ca
         for source in given[:AHEAD]:
             device.prefetch(source)
         for i, source in enumerate(given):
+            if time.perf_counter() - began > at_most_s:
+                break
             for ahead in given[i + AHEAD : i + AHEAD + 1]:
                 device.prefetch(ahead)
             for rung in (COMPILE, SCREEN):
@@ -193,7 +219,7 @@ def screen(device: Device, given: list[str], incumbent: Opponent | None, say: Ca
             verdicts[f"{outcome.verdict.reason or outcome.verdict.kind} at rung {rung}"] += 1
             if not outcome.verdict.ok and outcome.verdict.reason not in ("out_of_resources", "compile_error"):
                 say(f"candidate {i}: {outcome.verdict}")
-    wall_s, n = time.perf_counter() - began, len(given)
+    wall_s, n = time.perf_counter() - began, verdicts.total()
     found = {
         "candidates": n,
         "wall_s": round(wall_s, 2),
@@ -302,6 +328,11 @@ def about(device: DeviceSpec) -> dict[str, Any]:
     }
 
 
+def keep(out: Path | None, found: dict[str, Any]) -> None:
+    if out:
+        out.write_text(json.dumps(found, indent=1) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--device", default="cuda:0")
@@ -309,6 +340,7 @@ def main() -> int:
     parser.add_argument("--shape", default="4096x16384")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--baseline", type=int, default=12, help="candidates in a process each")
+    parser.add_argument("--at-most", type=float, default=3600.0, help="seconds after which no other is screened")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--rival", type=Path, help=argparse.SUPPRESS)
@@ -331,14 +363,14 @@ def main() -> int:
             device.open(problem)
             say(f"opened in {time.perf_counter() - began:.1f} s")
             given = sources(options.candidates, device.spec, problem, options.seed)
-            found = about(device.spec) | {"screening": screen(device, given, Opponent("first", first), say)}
+            found = about(device.spec)
+            found["screening"] = screen(device, given, Opponent("first", first), say, options.at_most)
         finally:
             device.close()
     if options.baseline:
-        verified = given[: options.baseline]
-        found["process_per_candidate"] = baseline(options.shape, verified, first, say)
-    if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n")
+        keep(options.out, found)  # what is had is had
+        found["process_per_candidate"] = baseline(options.shape, given[: options.baseline], first, say)
+    keep(options.out, found)
     return 0
 
 

@@ -14,7 +14,7 @@ import triton.language as tl
 
 CAUSAL = 0
 BLOCK_M = 128
-KEYS = 256
+KEYS = 128
 PIECE = 64
 VALUES = 256
 NUM_WARPS = 8

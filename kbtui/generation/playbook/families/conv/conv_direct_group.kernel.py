@@ -15,7 +15,8 @@ PADDING = 1
 DILATION = 1
 SUMS = 4096
 OUT_CHANNELS = 8
-NUM_WARPS = 4
+MAX_PIXELS = 1024
+PIXELS_PER_THREAD = 8
 
 
 @triton.jit
@@ -99,12 +100,12 @@ def kernel_function(x, weight):
     out = torch.empty((n_images, c_out, out_h, out_w), dtype=x.dtype, device=x.device)
     out_per_group, in_per_group = c_out // n_groups, weight.shape[1]
     outs = min(OUT_CHANNELS, triton.next_power_of_2(out_per_group))
-    pixels = min(SUMS // outs, max(32, triton.next_power_of_2(out_h * out_w)))
+    pixels = min(SUMS // outs, MAX_PIXELS, max(32, triton.next_power_of_2(out_h * out_w)))
     n_out_tiles, n_tiles = triton.cdiv(out_per_group, outs), triton.cdiv(out_h * out_w, pixels)
     group_pixels[(n_images * n_groups * n_out_tiles * n_tiles,)](
         x, weight, out, *x.stride(), *weight.stride(), *out.stride(), height, width, out_w, out_h * out_w, n_groups,
         in_per_group, out_per_group, n_out_tiles, n_tiles, OUT=outs, PIXELS=pixels, KERNEL_H=kernel_h,
         KERNEL_W=kernel_w, STRIDE=STRIDE, PADDING=PADDING, DILATION=DILATION,
-        num_warps=min(NUM_WARPS, max(1, pixels // 64)),
+        num_warps=min(32, max(1, pixels // (32 * PIXELS_PER_THREAD))),
     )  # fmt: skip
     return out
