@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kbtui.commands.where import open_reader, pick_candidate, pick_run
 from kbtui.console import tell
 from kbtui.errors import ExitCode, UsageError
+from kbtui.leaving.assemble import one_file
 from kbtui.leaving.folder import ArtifactRow, Left, folder_files
 from kbtui.leaving.page.page import Shown, report_page
 from kbtui.leaving.problem_files import ProblemFiles, find_problem, read_problem_files
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from store.reader import Reader
 
 _LIBRARIES = ("kbtui", "torch", "triton")
+#: What an exported check.py is put together of, in the order in which a stranger reads it.
+_CHECKER = ("check", "small_parts", "kernels", "verdicts", "times")
 
 
 def export(workspace: Path, run: str | None, into: Path | None, problem: str | None) -> ExitCode:
@@ -106,9 +109,15 @@ def gather(reader: "Reader", run: str, problem: str | None) -> Left:
         problem=found,
         no_problem=no_problem,
         artifacts=_artifacts(reader, run),
-        checker=(files("kbtui.leaving.alone") / "check.py").read_text(encoding="utf-8"),
+        checker=checker(),
         exporter=exporting_machine(),
     )
+
+
+def checker() -> str:
+    """The text of check.py: one file, put together of the modules beside it."""
+    script, *parts = ((files("kbtui.leaving.alone") / f"{name}.py").read_text(encoding="utf-8") for name in _CHECKER)
+    return one_file(script, parts)
 
 
 def exporting_machine() -> dict[str, str]:

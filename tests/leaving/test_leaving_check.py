@@ -1,13 +1,23 @@
-"""The exported script's own judgement and timing arithmetic, without a kernel or a GPU."""
+"""The exported script as one file: its own judgement and timing arithmetic, without a kernel or a GPU."""
 
+import ast
 import math
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from kbtui.leaving.alone import check
+from kbtui.commands.leave import checker
+from kbtui.leaving.assemble import one_file
 
+check: Any = types.ModuleType("check")
+check.__file__ = __file__
+exec(compile(checker(), __file__, "exec"), check.__dict__)
 TOLERANCE = {"floor": 1e-6, "element": 200.0}
 
 
@@ -76,9 +86,49 @@ def test_sides_are_timed_in_turns_and_told_as_ratios_beside_what_the_search_foun
     said: list[str] = []
     sides = {"kernel": lambda: 100.0, "PyTorch": lambda: 150.0}
     recorded = {"clock": "measured", "device": "NVIDIA H200", "us": {"kernel": {"4x4": 99.0}}}
-    problem: Any = FakeProblem()
+    problem = FakeProblem()
     kernel, eager = check._in_turns(problem, sides, {"shape": "4x4", "seed": 1}, recorded, said.append)
     assert kernel["ratio"] == 1.0
     assert eager["low"] < 1.5 < eager["high"]
     assert eager["high"] - eager["low"] < 0.05
     assert "99.0 us measured on NVIDIA H200" in said[0]
+
+
+def test_it_is_one_file_that_needs_torch_and_the_standard_library():
+    names = set()
+    for node in ast.walk(ast.parse(checker())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    assert names <= {"torch", *sys.stdlib_module_names}
+    assert "torch" in names
+
+
+def test_a_stranger_reads_its_usage_first_and_main_before_all_else():
+    text = checker()
+    assert text.startswith('"""Check the kernel in this folder against its reference')
+    order = ["def main(", "# Small parts", "# The reference and the kernels", "# Checks", "# Times", "if __name__"]
+    places = [text.index(mark) for mark in order]
+    assert places == sorted(places)
+    assert "kbtui" not in text.replace("without kbtui", "")
+
+
+def test_it_is_formatted_like_any_source_of_ours(tmp_path: Path):
+    ruff = shutil.which("ruff") or str(Path(sys.executable).with_name("ruff"))
+    (tmp_path / "check.py").write_text(checker())
+    for words in (("format", "--check"), ("check", "--ignore", "E402")):
+        options = ["--config", str(Path(__file__).parents[2] / "pyproject.toml")]
+        done = subprocess.run([ruff, *words, *options, str(tmp_path)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def test_modules_become_one_file_with_their_imports_merged_and_ours_dropped():
+    script = '"""Say it."""\n\nimport sys\n\nfrom kbtui.a import hello\n\n\ndef main():\n    hello()\n\n\n'
+    script += 'if __name__ == "__main__":\n    sys.exit(main())\n'
+    part = '"""Greeting."""\n\nimport os\nfrom pathlib import Path\n\nimport torch\n\nHERE = Path(os.curdir)\n'
+    assert one_file(script, [part]) == (
+        '"""Say it."""\n\nimport os\nimport sys\nfrom pathlib import Path\n\nimport torch\n\n\n'
+        "def main():\n    hello()\n\n\n# Greeting\n\n\nHERE = Path(os.curdir)\n\n\n"
+        'if __name__ == "__main__":\n    sys.exit(main())\n'
+    )
