@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from kbtui.tui.app import Viewer
 
 
+def _will_pause(moment: Moment) -> bool:
+    """Whether the search is paused once the engine has taken what was asked."""
+    asked = [c.kind for c in moment.pending if c.kind in (CommandKind.PAUSE, CommandKind.RESUME)]
+    return asked[-1] is CommandKind.PAUSE if asked else moment.state.paused
+
+
 class Steering:
     """Acts for one app; ``selected`` gives the candidate the keys are about."""
 
@@ -27,7 +33,7 @@ class Steering:
         if moment is None:
             return
         kind = CommandKind(name)
-        if kind is CommandKind.PAUSE and moment.state.paused:
+        if kind is CommandKind.PAUSE and _will_pause(moment):
             kind = CommandKind.RESUME
         refused = why_not(moment, kind, self.selected(), self.app.options.readonly)
         if refused:

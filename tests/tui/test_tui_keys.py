@@ -76,6 +76,8 @@ async def pauses_and_resumes(user: User, key: str) -> None:
     assert "paused, p resumes" in user.text("#header")
     await user.press(key)
     assert user.asked[-1] == ("resume", "")
+    await user.press(key)
+    assert user.asked[-1] == ("pause", "")  # of what is asked and not done yet, the last counts
 
 
 @story("pin")
@@ -144,6 +146,9 @@ async def stops_after_asking(user: User, key: str) -> None:
     assert isinstance(user.viewer.screen, Confirm)
     await user.press("y")
     assert user.asked == [("stop", "")]
+    await user.look_again()
+    await user.press(key)
+    assert "asked already" in user.said
     user.source.accept()
     await user.look_again()
     assert "stopping" in user.text("#header")

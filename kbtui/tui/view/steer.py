@@ -28,6 +28,8 @@ def why_not(moment: Moment, kind: CommandKind, selected: str | None, readonly: b
             return "no engine works on this run; R resumes it"
     if kind is CommandKind.STOP and state.stop_asked:
         return "it is stopping already; the evaluation in flight is finished first"
+    if kind is CommandKind.STOP and any(c.kind is kind for c in moment.pending):
+        return "stop was asked already; the engine has not taken it yet"
     if any(c.kind is kind and c.argument == (selected or "") for c in moment.pending if kind in _NEEDS_CARD):
         return f"{kind.value} {selected} was asked already; the engine has not taken it yet"
     return _why_not_card(moment, kind, selected) if kind in _NEEDS_CARD else None
