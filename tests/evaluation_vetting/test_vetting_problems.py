@@ -57,7 +57,14 @@ def test_relu_of_uniform_inputs_is_refused_for_its_input_and_hardened_by_signed_
     assert harden(problem, vetted).vetting.sound
 
 
-@pytest.mark.parametrize("file", sorted(f.stem for f in FILES.glob("*.py")))
+#: What costs a second or two of CPU time waits for `make test-full`.
+DEAR = {"batch_norm", "layer_norm", "square_matmul", "uniform_matvec", "conv_relu"}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(f.stem, marks=pytest.mark.slow if f.stem in DEAR else ()) for f in sorted(FILES.glob("*.py"))],
+)
 def test_what_harden_offers_is_a_problem_that_loads_and_is_sound(file, vetted, tmp_path):
     hardened = harden(load_problem(str(FILES / f"{file}.py")), vetted)
     assert hardened.vetting.sound, hardened.vetting.complaints

@@ -91,7 +91,7 @@ def test_a_mistake_in_the_reference_is_one_line(told, mistake):
 
 DECLARATIONS = {
     "bytes twice over": (("2 * rows", "4 * rows"), Flaw.BAD_FORMULA,
-                         "the bytes formula gives 8,192 for 8x64, inputs and outputs have 4,096"),
+                         "the bytes formula gives 336 for 3x7, inputs and outputs have 168"),
     "too precise": (("[[tune]]", "[tolerance]\nfloor = 1e-9\n[[tune]]"), Flaw.BAD_TOLERANCE,
                     "floor = 1e-09 is below the reference's own error"),
     "anything goes": (("[[tune]]", "[tolerance]\nfloor = 0.99\n[[tune]]"), Flaw.NULL_PASSES, "set [tolerance] floor"),
