@@ -225,6 +225,8 @@ def _verdict_of(failure: WorkerFailure) -> Verdict:
             return rejected(Reason.TIMED_OUT, _STAGE, Proof.NONE, detail)
         case WorkerDied() if lost(failure):
             return unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(failure))
+        case WorkerDied() if failure.why.startswith("broke the protocol"):
+            return rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, f"importing and compiling it: {failure}")
         case WorkerDied() if "memory" in failure.why:
             return rejected(Reason.OUT_OF_MEMORY, _STAGE, Proof.NONE, f"its compilation was {failure.why}")
         case WorkerDied():
