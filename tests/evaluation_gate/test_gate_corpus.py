@@ -19,7 +19,7 @@ from kbtui.problems import load_problem
 EXPLOITS, HONEST = gate_corpus.exploits(), gate_corpus.honest()
 #: The interpreter is slow on the other samples.
 QUICK = ("softmax", "rms_norm", "mat_vec")
-N_EXPLOITS, N_HONEST, SEED = 10, 6, 20261130
+N_EXPLOITS, N_HONEST, SEED = 10, 4, 20261130
 
 
 def sampled(samples: tuple[Sample, ...], n: int) -> list[Sample]:

@@ -11,14 +11,16 @@ from kbtui.evaluation.gate.told import CheckReport
 from kbtui.evaluation.gate.tolerance import Fault, fault_of, largest_error
 from kbtui.evaluation.process.failures import WorkerFailure
 
-#: Calls before a late check: fewest, and the seconds they may take (the interpreter makes fewer).
-LATE_CALLS, LATE_AT_MOST_S = 40, 0.5
+#: Fewest calls before a late check, and the seconds they may take.
+LATE_CALLS = {Proof.GPU: 100, Proof.INTERPRETER: 14}
+LATE_AT_MOST_S = 0.3
 
 
 @dataclass(slots=True)
 class _Progress:
     """What one stage has seen so far."""
 
+    proof: Proof
     error: float = 0.0
     n_checks: int = 0
     deterministic: bool | None = None
@@ -32,7 +34,7 @@ def run_stage(
     referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof
 ) -> Verdict:
     """The verdict of one stage on a candidate that is loaded. Raises RefereeError, which is no verdict on it."""
-    progress = _Progress()
+    progress = _Progress(proof)
     for check in plan(spec, stage, seed, proof):
         try:
             fault = _run(check, referee, candidate, spec, progress)
@@ -58,7 +60,7 @@ def _run(
         case CheckKind.NUDGE:
             return _nudge(check, referee, candidate, spec, progress)
         case CheckKind.LATE:
-            candidate.repeat(_n_late(check), LATE_AT_MOST_S)
+            candidate.repeat(_n_late(check, progress.proof), LATE_AT_MOST_S)
             return _nudge(check, referee, candidate, spec, progress)
         case CheckKind.NO_OP:
             return _no_op(check, referee, candidate, spec)
@@ -90,9 +92,10 @@ def _nudge(
     return told_fault(report) or _judged(referee.judge(0), spec, progress)
 
 
-def _n_late(check: Check) -> int:
+def _n_late(check: Check, proof: Proof) -> int:
     """How many calls go by, another number each time, so that nobody can count on it."""
-    return LATE_CALLS + check.seed % LATE_CALLS
+    fewest = LATE_CALLS[proof]
+    return fewest + check.seed % fewest
 
 
 def _no_op(check: Check, referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec) -> Fault | None:
