@@ -249,3 +249,23 @@ def test_nothing_of_the_users_environment_lies_in_a_childs_memory(
     ):
         assert worker.call("find_in_memory", timeout_s=20, backwards=token[::-1]).value == 0
         assert worker.call("find_in_memory", timeout_s=20, backwards="kbtui_0123456789_may_be_found"[::-1]).value > 0
+
+
+def test_neither_other_candidates_nor_the_store_can_be_read(
+    worker: Worker, zygote: Zygote, confined: SandboxPolicy, tmp_path: Path
+) -> None:
+    (tmp_path / "kernels.git").mkdir()
+    (tmp_path / "kernels.git" / "HEAD").write_text("ref: refs/heads/main")
+    with zygote.spawn(ROLE, sandbox=confined) as other:
+        other.call("write_scratch", timeout_s=5, n_bytes=10)
+        for path in (other.scratch / "big", other.birth.log, tmp_path / "kernels.git" / "HEAD", Path.home()):
+            refused(worker, "read_file", path=str(path))
+        refused(worker, "write_file", path=str(other.scratch / "mine"))
+
+
+def test_no_other_process_can_be_traced_or_looked_into(worker: Worker, free_worker: Worker) -> None:
+    free_worker.await_start()
+    refused(worker, "trace", pid=free_worker.pid)
+    refused(worker, "trace", pid=os.getpid())
+    refused(worker, "read_memory_of", pid=free_worker.pid)
+    assert free_worker.call("echo", timeout_s=5, text="alive").value == "alive"
