@@ -122,6 +122,7 @@ class Candidate:
         self._provenance = Provenance(device(), (self._mapped.address, self._mapped.n_bytes))
         self._unchanged, self._make_bench = _WARMED.pop() if _WARMED else _as_it_is()
         self._unchanged.note_switches()
+        self._unchanged.note_flags()
         hide_harness()
         self._refused = audit.install()
 

@@ -42,6 +42,10 @@ class Unchanged:
         """Take the switches as they are now: a spare is told where its compiled kernels lie after it was noted."""
         self._flags = global_flags()
 
+    def note_flags(self) -> None:
+        """Once more: what is set for one child is set after it was warmed."""
+        self._flags = global_flags()
+
     def changed(self) -> list[str]:
         """Names of what is no longer the same object, or has another value."""
         flags = global_flags()
