@@ -6,16 +6,9 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from kbtui.budget import parse_duration_s
 from kbtui.errors import UsageError
@@ -29,12 +22,10 @@ _FLAGS = {"generators": "generator", "refresh_hz": "refresh", "ascii_only": "asc
 _DEVICE = re.compile(r"auto|cuda(:\d+)?|model:(a100|h100|h200)|replay:.+")
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """What a user can set for good; each has a flag or a KBTUI_* variable of the same name."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="forbid", frozen=True, use_attribute_docstrings=True, env_ignore_empty=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     workspace: Path | None = None
     """Folder of runs; ./.kbtui where nothing is set."""
@@ -45,7 +36,7 @@ class Settings(BaseSettings):
     budget: str = "10m"
     """Wall time a run may spend, as 90s, 10m or 1h30m."""
 
-    generators: Annotated[tuple[str, ...], NoDecode] = ("playbook", "rewrites")
+    generators: tuple[str, ...] = ("playbook", "rewrites")
     """What proposes candidates, in order: playbook, rewrites, llm."""
 
     model: str | None = None
@@ -75,7 +66,7 @@ class Settings(BaseSettings):
     readonly: bool = False
     """The viewer only looks: no key asks anything of a search."""
 
-    keys: Annotated[dict[str, str], NoDecode] = {}
+    keys: dict[str, str] = {}
     """The viewer's keys by their names: a table in a file, or pause=f2,stop=ctrl+x; `kbtui config keys` lists them."""
 
     copy_folder: Path | None = None
@@ -150,18 +141,6 @@ class Settings(BaseSettings):
             raise ValueError("use a URL as http://127.0.0.1:8080/v1")
         return url
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        files = (InitSettingsSource(settings_cls, _placed(path)) for path in _files())
-        return init_settings, env_settings, *files
-
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
@@ -180,8 +159,9 @@ def load_settings(**flags: Any) -> Settings:
     a value that cannot be, or a file that is not TOML.
     """
     _check_variables()
+    layers = (*(_placed(path) for path in reversed(_files())), _from_variables(), flags)
     try:
-        return Settings(**flags)
+        return Settings(**{key: value for layer in layers for key, value in layer.items()})
     except ValidationError as error:
         raise _usage_error(error, flags) from None
 
@@ -223,8 +203,14 @@ def _files() -> tuple[Path, ...]:
 
 
 def _variables() -> dict[str, str]:
-    """KBTUI_* variables, their names in capitals (pydantic-settings reads them whatever their case)."""
+    """KBTUI_* variables, their names in capitals whatever their case."""
     return {name.upper(): value for name, value in os.environ.items() if name.upper().startswith(PREFIX)}
+
+
+def _from_variables() -> dict[str, str]:
+    """Settings by variables; one that is empty says nothing."""
+    given = _variables()
+    return {key: value for key in Settings.model_fields if (value := given.get(f"{PREFIX}{key.upper()}"))}
 
 
 def _check_variables() -> None:

@@ -124,7 +124,7 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
     def on_mount(self) -> None:
         self.push_screen(Dashboard(self.glyphs) if self.moment is not None else Runs(self.glyphs))
         self.set_interval(1 / self.options.refresh_hz, self.tick)
-        self.call_after_refresh(self.tick)
+        self.tick()  # the feed reads while the screen is being built
 
     def on_unmount(self) -> None:
         self.feed.close()

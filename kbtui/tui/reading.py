@@ -8,7 +8,7 @@ from kbtui.tui.moment import Delta, Older
 from kbtui.tui.source import EngineStatus, RunSource
 
 #: Candidates read before the first paint, then with each poll, until so many are known.
-N_FIRST, N_PAGE, N_KEPT = 120, 80, 1_000
+N_FIRST, N_PAGE, N_KEPT = 60, 80, 1_000
 #: So many more when someone comes to the end of a list.
 N_MORE = 400
 #: Ancestors fetched above a candidate that someone looks at.

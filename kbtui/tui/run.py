@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -19,6 +20,9 @@ from kbtui.tui.theme import DARK, LIGHT
 
 #: By then the first screen is there, and what was made for it stays: it need not be looked through for garbage again.
 _SETTLED_AFTER_S = 2.0
+
+#: A key does not wait for the feed's thread, which decodes events, longer than this.
+_SWITCH_S = 0.001
 
 
 def run_viewer(
@@ -44,6 +48,7 @@ def run_viewer(
     options = ViewerOptions(
         refresh_hz, ascii_only, readonly, theme, resume=resume, keymap=keymap_of(keys or {}), **more
     )  # fmt: skip
+    sys.setswitchinterval(_SWITCH_S)
     app = _Signalled(source, run, options)
     left = app.run()
     return left if left is not None else leave(app.moment)

@@ -57,6 +57,7 @@ class Dashboard(KeyedScreen):
         self.active = 1
         self.zoomed = False
         self.look = Look()
+        self._moved = 0
 
     def compose(self) -> ComposeResult:
         yield Lines(glyphs=self.g, id="header")
@@ -201,7 +202,13 @@ class Dashboard(KeyedScreen):
         if pane in ("history", "lineage") and event.key and not event.lines.following:
             board.cards.move_to_key(event.key)
         board.show_why(moment)
-        self.show_selected()
+        self._moved += 1
+        self.call_after_refresh(self._show_moved, self._moved)
+
+    def _show_moved(self, number: int) -> None:
+        """What follows the cursor is drawn once the cursor is, and not for a row that it has left again."""
+        if number == self._moved:
+            self.show_selected()
 
     def _candidate_of_event(self, key: str | None) -> str | None:
         moment = viewer(self).moment
