@@ -40,6 +40,8 @@ class Provenance:
 
     def begin(self, inputs: Iterable[Any], strict: bool) -> None:
         self.strangers, self.inputs_written, self._strict = [], False, strict
+        if not strict:
+            self._take_over()
         mine = [x for x in inputs if isinstance(x, torch.Tensor) and x.numel()]
         self._inputs = [(x, _sum_of(x)) for x in mine]
 
@@ -68,6 +70,10 @@ class Provenance:
     def launched(self, arguments: Any) -> None:
         """A launch may write through addresses of any memory, so all of it is looked at again."""
         self.wrote(arguments)
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """What memory holds now is what it was left with: a kept workspace changes in calls that nobody watches."""
         for address in tuple(self._known):
             storage = self._storage(address)
             if storage is None:
