@@ -15,8 +15,10 @@ from kbtui.domain.codec import to_plain
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode, KbtuiError, UsageError
 
-#: Until the run exists.
-READY_S = 60.0
+#: Until the run exists: a problem that is new here is vetted first. An engine that dies is noticed at once.
+READY_S = 900.0
+#: Silence that is worth a word to whoever waits.
+SLOW_S = 4.0
 
 
 Begun = Callable[[str], None]
@@ -34,12 +36,14 @@ class ReportedError(KbtuiError):
         self.exit_code = ExitCode(exit_code)
 
 
-def start_detached(spec: RunSpec, log_path: Path, opening_s: float = 0.0, begun: Begun = _say_nothing) -> str:
+def start_detached(
+    spec: RunSpec, log_path: Path, opening_s: float = 0.0, begun: Begun = _say_nothing, slow: Begun = _say_nothing
+) -> str:
     """Start the engine in a session of its own and return its run's name once the run exists.
 
     ``begun`` is told that name; then the engine is watched for up to ``opening_s`` more, until the problem is open on
-    the device, for what goes wrong there. Raises what the engine reported (bad input, a held workspace), or
-    EngineError with the end of its log.
+    the device, for what goes wrong there. ``slow`` is told the problem's name where the run takes its time to begin.
+    Raises what the engine reported (bad input, a held workspace), or EngineError with the end of its log.
     """
     read_fd, write_fd = os.pipe()
     try:
@@ -51,7 +55,10 @@ def start_detached(spec: RunSpec, log_path: Path, opening_s: float = 0.0, begun:
         os.close(write_fd)
     said = _Said(read_fd)
     try:
-        ready = said.next_line(READY_S)
+        ready = said.next_line(SLOW_S)
+        if ready is None and not said.ended:
+            slow(spec.problem)
+            ready = said.next_line(READY_S)
         if ready is None:
             raise _silent(process, log_path)
         run = str(_checked(ready)["run"])

@@ -53,7 +53,11 @@ def run_detached(spec: RunSpec, watch: bool, look: Look) -> ExitCode:
     def begun(run: str) -> None:
         tell(f"run {run}: opening the problem on the device ...")
 
-    run = start_detached(spec, Path(spec.workspace) / "engine.log", opening_s, begun)
+    def slow(problem: str) -> None:
+        if problem and not spec.unvetted:
+            tell(f"run of {Path(problem).name}: vetting the problem, once in this workspace ...")
+
+    run = start_detached(spec, Path(spec.workspace) / "engine.log", opening_s, begun, slow)
     tell(f"run {run} started; its engine goes on without this terminal")
     if not watch:
         tell(f"watch it with: kbtui attach {run} --workspace {shlex.quote(spec.workspace)}")

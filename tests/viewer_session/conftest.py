@@ -72,7 +72,8 @@ class Search:
 @pytest.fixture(scope="session")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     workspace = tmp_path_factory.mktemp("session") / "runs"
-    started = kbtui("run", "softmax", "--detach", "--device", "model:a100", "--budget", "1h", "-w", workspace)
+    words = ("run", "softmax", "--detach", "--unvetted", "--device", "model:a100", "--budget", "1h")
+    started = kbtui(*words, "-w", workspace)
     assert started.returncode == 0, started.stderr
     with Reader(open_workspace(workspace)) as reader:
         engine = reader.engine()
