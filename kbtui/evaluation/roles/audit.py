@@ -27,8 +27,7 @@ _REFUSED_PREFIXES = ("ctypes.", "socket.")
 _REFUSED_AT_FIRST_HAND = frozenset({"exec", "compile"})
 #: Attributes that lead to a frame, and modules that hand frames on.
 _FRAMES = frozenset({"tb_frame", "gi_frame", "cr_frame", "ag_frame"})
-#: Attributes of a function that decide what it does.
-_BEHAVIOUR = frozenset({"__code__", "__defaults__", "__kwdefaults__"})
+_DEFAULTS = frozenset({"__defaults__", "__kwdefaults__"})
 _FRAME_GIVERS = ("inspect.py", "traceback.py")
 #: ``kbtui``'s folder: by then its modules can no longer be found by name.
 _PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -86,8 +85,9 @@ def _is_refused(
             return at_first_hand or (first.endswith(_FRAME_GIVERS) and not _is_trusted(frame, library, trusted))
         case "object.__getattr__" if arguments[1] not in _FRAMES:
             return False
-        case "object.__setattr__" | "object.__delattr__" if arguments[1] not in _BEHAVIOUR:
-            return False
+        case "object.__setattr__" | "object.__delattr__" if arguments[1] != "__code__":
+            # Named tuples set the defaults of what they make.
+            return at_first_hand and arguments[1] in _DEFAULTS
         case "import" if str(arguments[0]).partition(".")[0] not in _OURS:
             return False
         case "open" if not _leads_to_memory(arguments[0]):

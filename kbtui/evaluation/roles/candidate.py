@@ -63,8 +63,9 @@ def warm(fds: tuple[int, ...]) -> None:
 
         warm_cuda()
         torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE)
-        warm_sums("cuda")
-        _WARMED.append(_as_it_is())
+        if not _WARMED:
+            warm_sums("cuda")
+            _WARMED.append(_as_it_is())
 
 
 class Candidate:
