@@ -42,9 +42,10 @@ def test_in_a_users_repository_only_what_bears_our_name_goes(tmp_path, git):
     git(tmp_path, "init", "--quiet", "theirs")
     workspace = create_workspace(tmp_path / "ws", repo=tmp_path / "theirs")
     theirs = leave(workspace.git_dir / "objects" / "a1" / "tmp_obj_Xy", age_s=QUIET_S * 9)
-    ours = leave(workspace.git_dir / "objects" / "a1" / "tmp_obj_kbtui_x")
+    ours = leave(workspace.git_dir / "objects" / "a1" / "tmp_obj_kbtui_x", age_s=QUIET_S * 2)
+    of_another_workspace = leave(workspace.git_dir / "objects" / "a1" / "tmp_obj_kbtui_y", age_s=QUIET_S / 2)
     sweep(workspace, NOW_S)
-    assert (theirs.exists(), ours.exists()) == (True, False)
+    assert (theirs.exists(), ours.exists(), of_another_workspace.exists()) == (True, False, True)
 
 
 def kernels(cache, ages_s):
