@@ -74,6 +74,7 @@ def recording(calls: CallRecorder) -> Iterator[None]:
         setattr(owner, name, value)
 
     patch(ti, "GridExecutor", _executor(calls))
+    patch(ti, "_patch_lang_tensor", _with_indices_of_any_rank(ti._patch_lang_tensor))
     _patch_builder(patch, calls)
     _patch_reductions(patch, calls)
     try:
@@ -82,6 +83,16 @@ def recording(calls: CallRecorder) -> Iterator[None]:
     finally:
         for owner, name, value in reversed(undo):
             setattr(owner, name, value)
+
+
+def _with_indices_of_any_rank(real: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Triton 3.6 keeps scalars as arrays of one element, of which numpy 2.4 makes no integer."""
+
+    def patched(tensor: Any, scope: Any) -> None:
+        real(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(np.reshape(self.handle.data, -1)[0]))
+
+    return patched
 
 
 def _executor(calls: CallRecorder) -> type:
