@@ -38,7 +38,7 @@ def model_run(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     root = tmp_path_factory.mktemp("model") / "ws"
     search = [sys.executable, "-m", "kbtui", "run", str(ROOT / "sample_kernels/softmax"), "--headless"]
     search += ["--device", "model:a100", "--candidates", "3", "--workspace", str(root)]
-    done = subprocess.run(search, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(search, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return create_workspace(root)
 

@@ -147,7 +147,7 @@ def test_modelled_times_are_labelled_and_never_set_beside_pytorch(model_run: Wor
 def browse(page: Path, profile: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
     command += ["--disable-background-networking", "--enable-logging=stderr", *options, page.as_uri()]
-    return subprocess.run(command, capture_output=True, timeout=60, check=True)
+    return subprocess.run(command, capture_output=True, timeout=300, check=True)
 
 
 @pytest.mark.program("chromium")
