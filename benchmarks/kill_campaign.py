@@ -180,14 +180,14 @@ def _kill(root: Path, engine: LockHolder, after_s: float, report: Report) -> Non
     os.kill(engine.pid, signal.SIGKILL)
     killed_s = time.monotonic()
     report.n_kills += 1
-    doing = _activity(root, engine.pid)
-    report.killed_while[doing] = report.killed_while.get(doing, 0) + 1
     while any(alive(pid) for pid in family) and time.monotonic() - killed_s < 2 * GONE_S:
         time.sleep(0.005)
     gone_s = time.monotonic() - killed_s
     report.longest_to_vanish_s = max(report.longest_to_vanish_s, round(gone_s, 3))
     if gone_s > GONE_S:
         report.faults.append(f"processes lived on for {gone_s:.1f} s after the engine was killed")
+    doing = _activity(root, engine.pid)
+    report.killed_while[doing] = report.killed_while.get(doing, 0) + 1
 
 
 def _activity(root: Path, pid: int) -> str:
