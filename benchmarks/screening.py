@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import EvaluationRequest, Opponent
+from kbtui.domain.measurement import Outcome
 from kbtui.domain.problem import Problem, Shape, ShapeRole
 from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, DEFAULT_LADDER, SCREEN
@@ -216,6 +217,8 @@ def screen(
                 gpu_s += outcome.gpu_s
                 if not outcome.verdict.ok:
                     break
+            if outcome.measurement and outcome.measurement.comparisons[0].outcome is Outcome.FASTER:
+                incumbent = Opponent(f"s{i:04d}", source)  # as the engine's judge would have it
             verdicts[f"{outcome.verdict.reason or outcome.verdict.kind} at rung {rung}"] += 1
             if not outcome.verdict.ok and outcome.verdict.reason not in ("out_of_resources", "compile_error"):
                 say(f"candidate {i}: {outcome.verdict}")

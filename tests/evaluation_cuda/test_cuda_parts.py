@@ -13,6 +13,7 @@ from kbtui.errors import DeviceError, UsageError
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda_chip import has_data_sheet, spec_of, visible_device
 from kbtui.evaluation.devices.cuda_match import clocks_agree
+from kbtui.evaluation.devices.cuda_opened import lately
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.nvml import GpuState, parent_of, throttle_reasons
@@ -175,3 +176,12 @@ def test_a_lead_keeps_the_host_ahead_at_every_call(queue_s: float, call_s: float
 def test_an_arena_is_made_of_whole_large_pages(n_bytes: int) -> None:
     assert n_bytes <= whole_pages(n_bytes) < n_bytes + LARGE_PAGE
     assert whole_pages(n_bytes) % LARGE_PAGE == 0
+
+
+def test_a_reading_of_a_moment_ago_is_not_taken_again() -> None:
+    now, asked = [0.0], []
+    read = lately(lambda: asked.append(now[0]) or f"read at {now[0]}", 0.02, lambda: now[0])  # type: ignore[func-returns-value]
+    assert [read(), read()] == ["read at 0.0"] * 2
+    now[0] = 0.05
+    assert read() == "read at 0.05"
+    assert asked == [0.0, 0.05]

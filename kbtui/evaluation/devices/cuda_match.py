@@ -17,6 +17,8 @@ from kbtui.evaluation.measure.schedule import calls_per_block
 from kbtui.evaluation.process import WorkerFailure
 
 WARM_S = 0.01
+#: Share of later pairs whose output is judged too: a candidate may be honest for a thousand calls.
+LATE_ODDS = 0.15
 _PROBE_CALLS = 4
 #: By how much the engine's clock may run ahead of the child's events before one of them is called a liar: this part of
 #: a call, and for a whole batch what a wake-up of either process costs at worst (the error of the test, stated).
@@ -135,7 +137,7 @@ class Match:
             pairs = mine[opponent.name][shape.name]
             while len(pairs) < n_pairs:
                 pair = self._pair(len(pairs), opponent, shape)
-                if not pairs:
+                if not pairs or self.rng.random() < LATE_ODDS:
                     self._judge(shape, pair.kept)
                 pairs.append(pair)
                 self._report(shape, opponent, pair, len(pairs))

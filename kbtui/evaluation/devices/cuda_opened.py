@@ -1,6 +1,8 @@
 """Effects: one problem open on one GPU: its children, compilers, lock and sensors, as an evaluation uses them."""
 
 import random
+import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,9 @@ from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.nvml import Nvml, parent_of
 from kbtui.evaluation.process import Zygote
 from kbtui.evaluation.profiling.static_traffic import StaticTraffic
+
+#: A reading of the sensors takes milliseconds: what was read after one block stands for the time before the next.
+FRESH_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +78,20 @@ class OpenedProblem:
             log.sensors.append(state.reading())
             return state.trouble()
 
-        return Match(self.sides, self.problem.spec, candidate, opponents, log, max_pairs, trouble, tell, rng)
+        fresh = lately(trouble, FRESH_S)
+        return Match(self.sides, self.problem.spec, candidate, opponents, log, max_pairs, fresh, tell, rng)
+
+
+def lately(
+    ask: Callable[[], str | None], fresh_s: float, clock: Callable[[], float] = time.monotonic
+) -> Callable[[], str | None]:
+    """The same answer again for so long after it was given."""
+    given: list[tuple[float, str | None]] = []
+
+    def answer() -> str | None:
+        if not given or clock() - given[0][0] > fresh_s:
+            told = ask()
+            given[:] = [(clock(), told)]
+        return given[0][1]
+
+    return answer

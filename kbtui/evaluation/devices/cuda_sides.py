@@ -111,6 +111,7 @@ class Sides:
         side = self._kept.get(sha)
         if side is not None and side.worker.alive:
             side.name = name
+            self._kept[sha] = self._kept.pop(sha)  # the last that goes
             return side
         self.keep(self.opponent(name, source))
         return self._kept[sha]
@@ -123,7 +124,7 @@ class Sides:
             raise OpponentError(f"{name}: {failure}") from failure
 
     def keep(self, side: Side) -> None:
-        """Take over a child that is, or may soon be, an incumbent; the oldest one beyond two goes."""
+        """Take over a child that is, or may soon be, an incumbent; beyond two, who was not met for longest goes."""
         replaced = self._kept.pop(side.sha, None)
         if replaced is not None and replaced is not side:
             self.zygote.bury(replaced.worker)
