@@ -1,6 +1,8 @@
 """The viewer as a person uses it: keys pressed on a running screen, over a recorded run."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input
 
-from kbtui.domain.event import CommandKind, EndReason
+from kbtui.domain.event import Budget, CommandKind, EndReason, RunResumed
 from kbtui.tui.app import Viewer, ViewerOptions
 from kbtui.tui.keys import KEYS
 from kbtui.tui.leaving import ViewerExit
@@ -71,7 +73,9 @@ async def test_at_80_by_24_the_number_keys_show_one_pane_at_a_time(make_viewer: 
     viewer = make_viewer()
     async with viewer.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        for number, pane in enumerate(("rungs", "live", "bottleneck", "diff", "history", "lineage", "compare", "log"), start=1):
+        for number, pane in enumerate(
+            ("rungs", "live", "bottleneck", "diff", "history", "lineage", "compare", "log"), start=1
+        ):
             await press(pilot, str(number))
             assert shown(viewer) == [pane]
             assert viewer.screen.query_one("#tabs").display
@@ -112,6 +116,36 @@ async def test_bottleneck_and_diff_follow_the_cursor(make_viewer: MakeViewer) ->
         assert "c0037" in str(viewer.screen.query_one("#diff").border_title)
         assert "parent of c0037" in str(viewer.screen.query_one("#bottleneck").border_title)
         assert "pruned at 1 screen" in text_of(viewer, "#why")
+
+
+async def test_the_cursor_follows_what_runs_and_stays_between_two_evaluations(
+    make_viewer: MakeViewer, source: FakeSource
+) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        for running, selected in (("c0038", "c0038"), (None, "c0038"), ("c0039", "c0039")):
+            assert source.engine_status is not None
+            source.engine_status = replace(source.engine_status, candidate=running, rung=1 if running else None)
+            source.version += 1
+            viewer.tick()
+            await settle(pilot)
+            assert dashboard(viewer).look.selected == selected
+            assert f"▸ {'▶' if running else '○'} {selected}" in text_of(viewer, "#cards")
+
+
+async def test_a_run_taken_up_again_leaves_its_old_champion_for_what_is_next(
+    make_viewer: MakeViewer, source: FakeSource
+) -> None:
+    source.recorder = recorded(ended=EndReason.BUDGET)
+    viewer = make_viewer()
+    async with viewer.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        assert dashboard(viewer).look.selected == "c0015"
+        source.tell(RunResumed(Budget(), "taken up again"))
+        viewer.tick()
+        await settle(pilot)
+        assert dashboard(viewer).look.selected == "c0040"
 
 
 async def test_the_cursor_stays_on_its_candidate_when_new_ones_arrive(
@@ -253,7 +287,7 @@ async def test_a_budget_that_is_none_is_refused_in_place(make_viewer: MakeViewer
         assert source.asked == []
         viewer.screen.query_one(Input).value = "+10m"
         await press(pilot, "enter")
-        assert source.asked[0].argument == '{"wall_s": 2400.0, "candidates": null, "gpu_s": null}'
+        assert json.loads(source.asked[0].argument)["wall_s"] == 2400.0
 
 
 async def test_e_submits_what_the_editor_made_of_the_source(make_viewer: MakeViewer, source: FakeSource) -> None:

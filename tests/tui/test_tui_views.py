@@ -1,5 +1,6 @@
 """The panes' view models, without Textual."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -192,7 +193,7 @@ def test_bottleneck_of_an_unprofiled_candidate_is_its_parents_and_says_so(moment
     said = "\n".join(plain(row) for row in bottleneck_lines(view, 70, G))
     assert "Memory bound: 83%" in said
     assert "limited by registers" in said
-    assert "long scoreboard 61 %" in said
+    assert any(row.startswith("long scoreboard") and "61 %" in row for row in said.splitlines())
     assert "several rows a program" in said
     assert "▶ c0040 running" in said
 
@@ -323,4 +324,6 @@ def test_budget_that_is_none_names_the_forms() -> None:
 
 
 def test_budget_argument_is_the_commands_json() -> None:
-    assert budget_argument(Budget(60.0)) == '{"wall_s": 60.0, "candidates": null, "gpu_s": null}'
+    told = json.loads(budget_argument(Budget(60.0)))
+    assert told.pop("wall_s") == 60.0
+    assert not any(told.values())

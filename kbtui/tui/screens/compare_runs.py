@@ -49,7 +49,7 @@ class CompareRuns(KeyedScreen):
         with Container(id="run-panes"):
             yield Lines(glyphs=self.g, focusable=True, id="facts", classes="pane active")
             yield Lines(glyphs=self.g, focusable=True, id="curves", classes="pane")
-            yield DiffPane(self.g)
+            yield DiffPane(self.g, 3)
         yield Lines(glyphs=self.g, id="status")
         yield KeyBar(("next_pane", "axis", "next_change", "back", "help"), id="keys")
         yield Static(TOO_SMALL, id="small")

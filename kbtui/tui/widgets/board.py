@@ -39,6 +39,7 @@ class Board(Vertical):
         super().__init__(id="rungs", classes="pane")
         self.g = glyphs
         self._lead: str | None = None
+        self._led_ended = False
 
     def compose(self) -> ComposeResult:
         yield Lines(glyphs=self.g, id="columns")
@@ -66,7 +67,7 @@ class Board(Vertical):
         columns.show(lambda w, _h: column_lines(view.columns, w, room, self.g))
         self.set_class(not view.cards, "empty")
         self.query_one("#no-cards", Lines).show(lambda w, _h: empty_board(w, look.query))
-        self._lead = leader_of(moment) or self._lead
+        self._lead_on(moment)
         if self.has_class("board"):
             self.query_one(Kanban).show_cards(columns_of(view), self._lead)
         else:
@@ -75,6 +76,13 @@ class Board(Vertical):
         shown = f"{len(view.cards)} shown" if look.query or view.n_hidden else f"{len(view.cards)} candidates"
         set_titles(self, "1 Rungs", f"/{look.query}: {shown}" if look.query else shown, self.g.ascii_only)
         self.show_why(moment)
+
+    def _lead_on(self, moment: Moment) -> None:
+        """Between two evaluations the cursor stays where it was led; it leaves an old champion when a run goes on."""
+        leader, ended = leader_of(moment), moment.state.ended is not None
+        if leader is not None or ended is not self._led_ended:
+            self._lead = leader
+        self._led_ended = ended
 
     def _choose(self, look: Look) -> None:
         """List or board; the cursor and the focus go over from one to the other."""

@@ -32,8 +32,9 @@ class CodeTheme(HighlightTheme):
 class DiffPane(LineList):
     """Opens at the first change; ``go`` moves between changes."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self, glyphs: Glyphs, number: int = 4) -> None:
         super().__init__(cursor=False, glyphs=glyphs, id="diff", classes="pane")
+        self.number = number
         self.diff: Diff | None = None
         self.side_by_side: bool | None = None
         self.whole = False
@@ -47,13 +48,13 @@ class DiffPane(LineList):
         """Show a pair whose sources ``text`` gives by commit, as soon as it has both."""
         if pair.missing:
             self.show_missing(pair.missing)
-            set_titles(self, "4 Diff", "d: with another")
+            set_titles(self, f"{self.number} Diff", "d: with another")
             return
         left, right = text(pair.left_commit), text(pair.right_commit)
         if left is not None and right is not None:
             self.show_pair(left, right)
         place = f"  ({self.place})" if narrow and self.place else ""
-        title = f"4 {pair.title.replace('{arrow}', self.glyphs.arrow)}{place}"
+        title = f"{self.number} {pair.title.replace('{arrow}', self.glyphs.arrow)}{place}"
         set_titles(self, title, self.place, self.glyphs.ascii_only)
 
     def show_pair(self, left: str, right: str) -> None:
