@@ -1,14 +1,16 @@
 """Does it cost bandwidth where an input lies? One row-reading kernel on memory got in several ways.
 
 Run on a machine with an NVIDIA GPU, from the repository's root (under 30 s): ``python benchmarks/arena_bandwidth.py``.
-On an H200, mat_vec 2048x131072 took 244 us on torch's own memory and about 400 us where inputs lie in another
-process's cuMemAlloc arena opened by CUDA IPC. This tells the causes apart:
+On an H200, mat_vec 2048x131072 took 242 us on torch's own memory and 401 us (torch.mv 275 and 691) where inputs lay in
+another process's cuMemAlloc arena of 2 GiB and a little, opened by CUDA IPC; with a size that large pages (2 MiB) divide
+it takes 242 us there too. This tells the causes apart:
 
     torch          torch's caching allocator, this process
     cuMemAlloc     the arena as the referee has it, here in the process that owns it
     cuMemAlloc+N   the same, N bytes further on: not on a 2 MiB boundary, as a second tensor of the arena is
     ipc            another process's cuMemAlloc, opened here: what candidates read
     ipc alone      the same with the matrix in an allocation of its own, at its start
+    ipc, odd       the same as ipc, its size no multiple of a large page: what the arena was made with until it was known
     vmm            cuMemCreate of the recommended granularity, mapped here
     vmm fd         the same, another process's, taken over through a file descriptor
 
@@ -129,6 +131,9 @@ def owner(control: socket.socket) -> None:
             handle, n_bytes = vmm_create(N_BYTES)
             kept.append(vmm_map(handle, n_bytes))
             socket.send_fds(control, [str(n_bytes).encode()], [vmm_export(handle)])
+        elif request.startswith(b"odd"):
+            kept.append(cuda_driver.allocate(int(request[3:])))
+            control.sendall(cuda_driver.export_handle(kept[-1]))
         else:
             kept.append(CudaArena.allocate(int(request)))
             control.sendall(kept[-1].handle)
@@ -145,8 +150,8 @@ def another_process() -> Iterator[socket.socket]:
         process.wait(20)
 
 
-def ipc(control: socket.socket, n_bytes: int) -> CudaArena:
-    control.sendall(str(n_bytes).encode())
+def ipc(control: socket.socket, n_bytes: int, how: str = "") -> CudaArena:
+    control.sendall(f"{how}{n_bytes}".encode())
     return CudaArena.open(control.recv(cuda_driver.HANDLE_BYTES, socket.MSG_WAITALL), n_bytes)
 
 
@@ -203,6 +208,7 @@ def main() -> int:
             "cuMemAlloc+N": lambda: matrix(CudaArena.allocate(2 * N_BYTES + ROOM), SHIFT),
             "ipc": lambda: matrix(ipc(control, 2 * N_BYTES + ROOM), SHIFT),
             "ipc alone": lambda: matrix(ipc(control, N_BYTES)),
+            "ipc, odd": lambda: matrix(ipc(control, 2 * N_BYTES + ROOM + SHIFT, "odd"), SHIFT),
             "vmm": lambda: matrix(vmm_map(*vmm_create(N_BYTES))),
             "vmm fd": lambda: matrix(vmm_of(control)),
         }
