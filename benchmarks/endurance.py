@@ -254,7 +254,7 @@ def open_device(key: str, root: Path, deadline_s: float) -> tuple[Device, Proble
     if key.startswith("model:"):
         chip = DATA_SHEETS[key.removeprefix("model:")]
         modelled = ModelDevice(chip, root, call_timeout_s=deadline_s, compile_timeout_s=compile_s)
-        return modelled, problem_of(64, 1024)
+        return modelled, problem_of(8, 256)
     measured = CudaDevice(key, root, call_timeout_s=deadline_s, compile_timeout_s=compile_s)
     return measured, problem_of(2048, 4096)
 
