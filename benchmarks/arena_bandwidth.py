@@ -1,16 +1,16 @@
 """Does it cost bandwidth where an input lies? One row-reading kernel on memory got in several ways.
 
 Run on a machine with an NVIDIA GPU, from the repository's root (under 30 s): ``python benchmarks/arena_bandwidth.py``.
-On an H200, mat_vec 2048x131072 took 242 us on torch's own memory and 401 us (torch.mv 275 and 691) where inputs lay in
-another process's cuMemAlloc arena of 2 GiB and a little, opened by CUDA IPC; with a size that large pages (2 MiB) divide
-it takes 242 us there too. This tells the causes apart:
+On an H200, mat_vec 2048x131072 took 242 us on torch's own memory and 401 us (torch.mv 275 and 691) where inputs lay
+in another process's cuMemAlloc arena of 2 GiB and a little, opened by CUDA IPC; with a size that large pages (2 MiB)
+divide it takes 242 us there too. This tells the causes apart:
 
     torch          torch's caching allocator, this process
     cuMemAlloc     the arena as the referee has it, here in the process that owns it
     cuMemAlloc+N   the same, N bytes further on: not on a 2 MiB boundary, as a second tensor of the arena is
     ipc            another process's cuMemAlloc, opened here: what candidates read
     ipc alone      the same with the matrix in an allocation of its own, at its start
-    ipc, odd       the same as ipc, its size no multiple of a large page: what the arena was made with until it was known
+    ipc, odd       the same as ipc, its size no multiple of a large page, as the arena's once was
     vmm            cuMemCreate of the recommended granularity, mapped here
     vmm fd         the same, another process's, taken over through a file descriptor
 
