@@ -1,16 +1,34 @@
 """Effects: textual-serve's web server, for pages of this very server alone and with no file to be had by chance."""
 
+import logging
+import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from textual_serve.server import Server
+
+_FONT = re.compile(r"<link[^>]*fonts\.googleapis\.com[^>]*>", re.DOTALL)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class ViewerServer(Server):
     """A page of another site must neither look nor steer: a browser would open its websocket to us all the same."""
+
+    def initialize_logging(self) -> None:
+        """Warnings alone: what there is to say has been said."""
+        logging.basicConfig(level="WARNING", format="kbtui: %(message)s")
+
+    async def handle_index(self, request: web.Request) -> Any:
+        """The page, without its font from another site: nobody else is told that someone looks."""
+        page: Any = await super().handle_index(request)
+        page.text = _FONT.sub("", page.text)
+        return page
+
+    async def on_startup(self, app: web.Application) -> None:
+        """No banner."""
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()

@@ -12,6 +12,9 @@ from kbtui.commands.where import open_reader, pick_run
 from kbtui.console import tell
 from kbtui.errors import DeviceError, ExitCode, UsageError
 
+#: A browser has all the colours, which its viewer's process cannot know.
+BROWSER_THEME = "kbtui-dark"
+
 
 def serve(workspace: Path, run: str | None, look: Look, host: str, port: int, steer: bool) -> ExitCode:
     """Serve until it is interrupted. Raises DeviceError without textual-serve, UsageError on an address taken."""
@@ -26,14 +29,15 @@ def serve(workspace: Path, run: str | None, look: Look, host: str, port: int, st
         tell(f"kbtui: whoever reaches {host}:{port} can {whoever}; there is no password. An ssh tunnel is safer")
     shown = f"[{host}]" if ":" in host else host
     tell(f"run {name} at http://{shown}:{port}; ctrl+c ends this, not the search")
-    ViewerServer(viewer_command(workspace, name, look, steer), host=host, port=port, title=f"kbtui {name}").serve()
+    words = viewer_command(workspace, name, look, steer)
+    ViewerServer(words, host=host, port=port, title=f"kbtui {name}", public_url=f"http://{shown}:{port}").serve()
     return ExitCode.DONE
 
 
 def viewer_command(workspace: Path, run: str, look: Look, steer: bool) -> str:
     """The shell's words for the viewer that a page shows."""
     words = [sys.executable, "-m", "kbtui", "attach", run, "--workspace", str(workspace)]
-    words += ["--refresh", f"{look.refresh_hz:g}"] + (["--theme", look.theme] if look.theme else [])
+    words += ["--refresh", f"{look.refresh_hz:g}", "--theme", look.theme or BROWSER_THEME]
     return shlex.join(words if steer and not look.readonly else [*words, "--readonly"])
 
 

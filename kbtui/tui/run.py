@@ -4,6 +4,7 @@ import asyncio
 import gc
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -17,6 +18,7 @@ from kbtui.tui.keymap import keymap_of
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.source import RunSource
 from kbtui.tui.theme import DARK, LIGHT
+from kbtui.tui.thrift import Thrift
 
 #: By then the first screen is there, and what was made for it stays: it need not be looked through for garbage again.
 _SETTLED_AFTER_S = 2.0
@@ -61,10 +63,29 @@ def _check_theme(name: str | None) -> None:
 
 
 class _Signalled(Viewer):
-    """The viewer on a real terminal: SIGHUP and SIGTERM end it in order, so the terminal is left sane."""
+    """The viewer on a real terminal: SIGHUP and SIGTERM end it in order, and the line is not flooded."""
+
+    thrift: Thrift | None = None
+
+    def tick(self) -> None:
+        """Look at the store, unless the line has still to carry what was drawn."""
+        if self.thrift is None or self.thrift.allows(time.monotonic()):
+            super().tick()
+
+    def _count_what_is_sent(self) -> None:
+        driver, self.thrift = self._driver, Thrift(at_s=time.monotonic())
+        if driver is not None:
+            write, thrift = driver.write, self.thrift
+
+            def counted(text: str) -> None:
+                thrift.sent(len(text), time.monotonic())
+                write(text)
+
+            driver.write = counted  # type: ignore[assignment]
 
     def on_mount(self) -> None:
         """Beside the viewer's own: Textual calls the handler of every class."""
+        self._count_what_is_sent()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.action_leave)
