@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kbtui.errors import UsageError
 from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerDied, WorkerError, Zygote, probe, switched_on
-from kbtui.evaluation.process.seccomp import MACHINES, build_filter
+from kbtui.evaluation.process.seccomp import MACHINES, build_filter, build_lock
 
 ROLE = "hostile_role"
 ROLES = Path(__file__).parent / "roles_under_test"
@@ -172,14 +172,15 @@ def test_the_switch_is_on_off_or_an_error() -> None:
 def test_every_jump_of_the_filter_stays_inside_it(
     machine: str, pid: int, may_exec: bool, sockets: bool, memfd: bool
 ) -> None:
-    program = build_filter(MACHINES[machine], pid, may_exec=may_exec, unix_sockets=sockets, memfd=memfd)
-    steps = [program[i : i + 8] for i in range(0, len(program), 8)]
-    for place, step in enumerate(steps):
-        code, if_true, if_false = step[0], step[2], step[3]
-        if code & 0x07 == 0x05:
-            assert place + 1 + max(if_true, if_false) < len(steps)
-    assert steps[-1][0] == 0x06
-    assert len(steps) < 4096
+    every = build_filter(MACHINES[machine], pid, may_exec=may_exec, unix_sockets=sockets, memfd=memfd)
+    for program in (every, build_lock(MACHINES[machine])):
+        steps = [program[i : i + 8] for i in range(0, len(program), 8)]
+        for place, step in enumerate(steps):
+            code, if_true, if_false = step[0], step[2], step[3]
+            if code & 0x07 == 0x05:
+                assert place + 1 + max(if_true, if_false) < len(steps)
+        assert steps[-1][0] == 0x06
+        assert len(steps) < 4096
 
 
 @pytest.mark.parametrize("how", ["fcntl", "ioctl"])
@@ -239,16 +240,17 @@ def test_with_the_switch_off_it_still_has_its_scratch_and_variables(tmp_path: Pa
 def test_nothing_of_the_users_environment_lies_in_a_childs_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = "ghp_0123456789abcdefNotARealToken"
-    monkeypatch.setenv("GITHUB_TOKEN", token)
-    monkeypatch.setenv("KBTUI_LOOKED_FOR", "kbtui_0123456789_may_be_found")
+    token, found = "ghp_0123456789abcdefNotARealToken", "torch_0123456789_may_be_found"
+    for name in ("GITHUB_TOKEN", "KBTUI_LLM_API_KEY", "NVIDIA_API_KEY"):
+        monkeypatch.setenv(name, token)
+    monkeypatch.setenv("TORCH_LOOKED_FOR", found)
     env = {"PYTHONPATH": f"{ROOT}:{ROLES}", "KBTUI_PRELOAD": "none"}
     with (
         Zygote(tmp_path / "z.log", interpret=False, env=env) as clean,
         clean.spawn(ROLE, sandbox=None) as worker,
     ):
         assert worker.call("find_in_memory", timeout_s=20, backwards=token[::-1]).value == 0
-        assert worker.call("find_in_memory", timeout_s=20, backwards="kbtui_0123456789_may_be_found"[::-1]).value > 0
+        assert worker.call("find_in_memory", timeout_s=20, backwards=found[::-1]).value > 0
 
 
 def test_neither_other_candidates_nor_the_store_can_be_read(

@@ -23,12 +23,14 @@ from kbtui.evaluation.process.zygote import MESSAGE_BYTES
 
 _HOMES = "children-"
 _MAX_STARTS = 20
+#: No prefix under which anybody keeps a key: not KBTUI_ (an LLM's is there), not NVIDIA_.
 _INHERITED_NAMES = frozenset((
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "LIBRARY_PATH",
     "CPATH", "C_INCLUDE_PATH", "CC", "CXX", "XDG_CACHE_HOME", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
-    "CUBLAS_WORKSPACE_CONFIG",
+    "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "KBTUI_SANDBOX",
+    "KBTUI_PRELOAD", "KBTUI_DEVICE",
 ))  # fmt: skip
-_INHERITED_PREFIXES = ("KBTUI_", "PYTHON", "TRITON_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "CUDA_", "NVIDIA_", "LC_")
+_INHERITED_PREFIXES = ("PYTHON", "TRITON_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "CUDA_", "LC_")
 _ZYGOTE_MAIN = "from kbtui.evaluation.process.zygote import main; main()"
 
 
