@@ -27,6 +27,7 @@ from kbtui.tui.reading import Beat
 from kbtui.tui.screens.compare_runs import CompareRuns
 from kbtui.tui.screens.dashboard import Dashboard
 from kbtui.tui.screens.detail import Detail
+from kbtui.tui.screens.keyed import KeyedScreen
 from kbtui.tui.screens.runs import Runs
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
@@ -272,7 +273,7 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         for command in super().get_system_commands(screen):
             if command.title in ("Theme", "Screenshot"):
                 yield command
-        here = isinstance(screen, Dashboard)
+        here = isinstance(screen, KeyedScreen)
         for key in KEYS:
             if here or key.action.startswith("app."):
                 title = f"{key.label or key.id.replace('_', ' ')}".capitalize()
