@@ -20,7 +20,8 @@ def guarded(app: typer.Typer, words: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return _fail("interrupted", ExitCode.INTERRUPTED)
     except typer.TyperException as error:
-        return _fail(f"{error.format_message().rstrip('.')}; kbtui --help lists what there is", ExitCode.USAGE)
+        asked = getattr(getattr(error, "ctx", None), "command_path", None) or "kbtui"
+        return _fail(f"{error.format_message().rstrip('.')}; {asked} --help lists what there is", ExitCode.USAGE)
     except BrokenPipeError:
         hush()
         return ExitCode.DONE
@@ -38,7 +39,7 @@ def guarded(app: typer.Typer, words: list[str]) -> int:
 def _invoke(app: typer.Typer, words: list[str]) -> int:
     command = typer.main.get_command(app)
     if COMPLETE in os.environ:  # a shell asks what may come next; answers and ends the process
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
         command.main(args=words, prog_name="kbtui", complete_var=COMPLETE)

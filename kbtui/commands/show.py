@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kbtui.commands.where import open_reader, pick_candidate, pick_run
+from kbtui.commands.where import brief_result, open_reader, pick_candidate, pick_run
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode
 from kbtui.leaving.software import in_brief
-from kbtui.result import RunResult, headline, run_result
+from kbtui.result import RunResult, headline
 
 
 def result_json(result: RunResult, git_dir: str) -> str:
@@ -32,7 +32,7 @@ def list_runs(workspace: Path, as_json: bool) -> ExitCode:
 def status(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
     reader = open_reader(workspace)
     name = pick_run(reader, run)
-    result, engine = run_result(reader.state(name)), reader.engine()
+    result, engine = brief_result(reader, name), reader.engine()
     if as_json:
         print(json.dumps({"result": to_plain(result), "engine": to_plain(engine)}, indent=2))
         return ExitCode.DONE
@@ -118,7 +118,7 @@ def best(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
     from kbtui.commands.run import print_result
 
     reader = open_reader(workspace)
-    result = run_result(reader.state(pick_run(reader, run)))
+    result = brief_result(reader, pick_run(reader, run))
     print_result(workspace, result, as_json)
     return ExitCode.DONE if result.better else ExitCode.NOTHING_BETTER
 
