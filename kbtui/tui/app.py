@@ -20,6 +20,7 @@ from kbtui.tui.copying import copy
 from kbtui.tui.editor import edit
 from kbtui.tui.feed import Asked, Declared, Failure, Feed, Folded, Listing, News, Stored, Text
 from kbtui.tui.glyphs import ASCII, UNICODE, Glyphs
+from kbtui.tui.keymap import shown_key
 from kbtui.tui.keys import KEYS, bindings
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.moment import Delta, Moment, Older
@@ -278,7 +279,9 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
             if here or key.action.startswith("app."):
                 title = f"{key.label or key.id.replace('_', ' ')}".capitalize()
                 yield SystemCommand(
-                    title, f"{key.help} ({key.shown})", lambda a=key.action: self.call_later(self.run_action, a, screen)
+                    title,
+                    f"{key.help} ({shown_key(key, self.options.keymap)})",
+                    lambda a=key.action: self.call_later(self.run_action, a, screen),
                 )
 
     def on_resize(self, event: events.Resize) -> None:

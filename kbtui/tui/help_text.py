@@ -1,6 +1,7 @@
 """What each pane is for, and what its signs mean: the text of the help."""
 
 from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.keymap import Keymap, shown_key
 from kbtui.tui.keys import KEYS, LIST_KEYS, Group
 from kbtui.tui.text import Line, Role, line, wrap
 
@@ -68,7 +69,7 @@ PANES: dict[str, tuple[str, str]] = {
 }
 
 
-def help_lines(pane: str, width: int, g: Glyphs) -> list[Line]:
+def help_lines(pane: str, width: int, g: Glyphs, keymap: Keymap = ()) -> list[Line]:
     """Help for a pane: what it shows, the signs, every key."""
     name, about = PANES.get(pane, PANES["rungs"])
     out: list[Line] = [((name, Role.TITLE),), *wrap(about, width), ()]
@@ -78,7 +79,7 @@ def help_lines(pane: str, width: int, g: Glyphs) -> list[Line]:
         out.append(((group.value, Role.TITLE),))
         for key in KEYS:
             if key.group is group:
-                out += _key_lines(key.shown, key.help, width)
+                out += _key_lines(shown_key(key, keymap), key.help, width)
         if group is Group.MOVE:
             for shown, text in LIST_KEYS:
                 out += _key_lines(shown, text, width)

@@ -4,10 +4,10 @@ import difflib
 from collections import Counter
 from collections.abc import Mapping
 
-from textual.keys import _character_to_key
+from textual.keys import _character_to_key, format_key
 
 from kbtui.errors import UsageError
-from kbtui.tui.keys import BY_ID, KEYS
+from kbtui.tui.keys import BY_ID, KEYS, Key
 
 Keymap = tuple[tuple[str, str], ...]
 
@@ -26,6 +26,12 @@ def keymap_of(keys: Mapping[str, str]) -> Keymap:
     chosen = {name: _normal(name, given) for name, given in keys.items()}
     _check_shared({**{key.id: key.key for key in KEYS}, **chosen})
     return tuple(chosen.items())
+
+
+def shown_key(key: Key, keymap: Keymap) -> str:
+    """A key as the key bar and the help write it: the user's own where it has been given another."""
+    own = dict(keymap).get(key.id)
+    return format_key(own.split(",")[0]) if own else key.shown
 
 
 def _normal(name: str, given: str) -> str:

@@ -9,6 +9,7 @@ from textual.screen import ModalScreen
 
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.help_text import help_lines
+from kbtui.tui.screens.typing import viewer
 from kbtui.tui.widgets.lines import Lines
 
 
@@ -33,8 +34,8 @@ class Help(ModalScreen[None]):
             yield Lines(glyphs=self.g, focusable=True, id="help-lines")
 
     def on_mount(self) -> None:
-        lines = self.query_one(Lines)
-        lines.show(lambda w, _h: help_lines(self.pane, w, self.g))
+        lines, keymap = self.query_one(Lines), viewer(self).options.keymap
+        lines.show(lambda w, _h: help_lines(self.pane, w, self.g, keymap))
         lines.focus()
 
     def action_close(self) -> None:

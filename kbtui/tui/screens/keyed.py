@@ -6,6 +6,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.keymap import shown_key
 from kbtui.tui.keys import BY_ID, bindings
 from kbtui.tui.screens.help import Help
 from kbtui.tui.screens.typing import viewer
@@ -31,7 +32,8 @@ class KeyedScreen(Screen[None]):
     def not_here(self, key_id: str) -> None:
         """Say that a key means nothing on this screen, and where it does."""
         key = BY_ID[key_id]
-        viewer(self).say(f"{key.shown} ({(key.label or key_id.replace('_', ' '))}) does nothing here; {self.WHERE}")
+        shown, name = shown_key(key, viewer(self).options.keymap), key.label or key_id.replace("_", " ")
+        viewer(self).say(f"{shown} ({name}) does nothing here; {self.WHERE}")
 
     def action_steer(self, name: str) -> None:
         self.not_here(name)

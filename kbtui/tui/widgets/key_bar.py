@@ -3,7 +3,9 @@
 from textual.content import Content
 from textual.widgets import Static
 
+from kbtui.tui.keymap import shown_key
 from kbtui.tui.keys import BY_ID, KEYS, PANE_KEYS, Key
+from kbtui.tui.screens.typing import viewer
 
 
 class KeyBar(Static):
@@ -37,16 +39,19 @@ class KeyBar(Static):
         chosen: set[str] = set()
         room = self.size.width
         for key in sorted(self.keys, key=lambda k: (k.id not in ("help", "leave"), k.id not in first, k.bar)):
-            needed = len(key.shown) + len(self._label(key)) + 3
+            needed = len(self._shown(key)) + len(self._label(key)) + 3
             if needed > room:
                 break
             chosen.add(key.id)
             room -= needed
         return [self._key(k) for k in self.keys if k.id in chosen]
 
+    def _shown(self, key: Key) -> str:
+        return shown_key(key, viewer(self.screen).options.keymap)
+
     def _label(self, key: Key) -> str:
         return "leave (search goes on)" if key.id == "leave" and self.size.width >= 130 else key.label
 
     def _key(self, key: Key) -> Content:
         label = Content.from_markup(f"[@click={key.action}]$label[/]", label=self._label(key))
-        return Content.assemble((key.shown, "bold $text-accent"), " ", label)
+        return Content.assemble((self._shown(key), "bold $text-accent"), " ", label)
