@@ -183,7 +183,7 @@ def clocks_agree(slope_us: float, events_us: float, device_us: float, n_calls: i
     """Whether the engine's clock, by the slope over ``n_calls`` calls, bears out the child's events.
 
     ``events_us`` is the events' own slope over the same batches, so that a chip that warmed up from one to the other
-    accuses nobody; ``device_us`` is what they say of a call of the long batch, lest the short one be made to look short.
+    accuses nobody; ``device_us`` is what they say of a call of the long batch, lest the short one be cut short.
     """
     slack_us = WAKE_UP_US / n_calls
     by_slope = slope_us <= (1 + CLOCK_SHARE) * max(events_us, 0.0) + slack_us
