@@ -11,10 +11,24 @@ OSC52_LIMIT_BYTES = 74_994
 
 
 def copy(text: str, path: Path, to_clipboard: Callable[[str], None]) -> Told:
-    """Write the text to ``path`` always, to the clipboard if it fits; says where it is now."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    if len(base64.b64encode(text.encode())) > OSC52_LIMIT_BYTES:
+    """Write the text to ``path`` always, to the clipboard if it fits; says where it is now, and where it is not."""
+    why_not = _write(text, path)
+    fits = len(base64.b64encode(text.encode())) <= OSC52_LIMIT_BYTES
+    if fits:
+        to_clipboard(text)
+    if why_not is not None:
+        clipboard = "in the clipboard, if your terminal takes OSC 52" if fits else "too long for a clipboard"
+        return Told(f"{clipboard}; no file: {why_not}", str(path))
+    if not fits:
         return Told("written; too long for a terminal's clipboard", str(path))
-    to_clipboard(text)
     return Told("written; in the clipboard too, if your terminal takes OSC 52", str(path))
+
+
+def _write(text: str, path: Path) -> str | None:
+    """None, or why it could not be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
