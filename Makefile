@@ -60,6 +60,12 @@ walk: dev ## Write docs/walk.txt: a search over ssh, as a terminal showed it (a 
 bench-store: dev ## Time the store with 100,000 candidates in it (a few minutes, 1 GB of disk)
 	@$(PY) benchmarks/store_scale.py
 
+bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hostile, and check that nothing is left
+	@$(PY) benchmarks/endurance.py --device model:a100 --candidates 200
+
+bench-screening: dev ## Time what it costs to screen a candidate on the GPU, beside a process for each
+	@$(PY) benchmarks/screening.py --candidates 200
+
 wheel: dev ## Build the wheel into dist/
 	@$(PY) -m build --wheel --no-isolation --outdir dist
 
