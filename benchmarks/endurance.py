@@ -108,7 +108,7 @@ HOSTILE: dict[str, tuple[str, frozenset[str]]] = {
          "out_of_memory timed_out"),
         ("takes the device's memory", entry(
             f"for _ in range(2000):\n    kept.append(torch.empty(1 << 28, device=x.device))\n{PLAIN}", "kept = []"),
-         "out_of_memory"),
+         "out_of_memory timed_out"),
         ("floods its output", entry("while True:\n    print('x' * 100000)"), "raised crashed timed_out"),
         ("calls itself for ever", entry("return kernel_function(x)"), "raised crashed"),
         ("leaves", entry("raise SystemExit(0)"), "crashed raised"),
