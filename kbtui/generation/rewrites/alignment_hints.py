@@ -12,7 +12,7 @@ import libcst.matchers as m
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, code_of, dotted, expression
+from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, code_of, dotted, expression, find_all
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
@@ -33,7 +33,7 @@ def _edits(source: Source, _target: Target) -> Iterator[Edit]:
 def _loop_indices(kernel: cst.FunctionDef) -> set[tuple[str, str]]:
     """(index, step) of every loop over ``range(0, n, step)``: the index is a multiple of the step."""
     found = set()
-    for node in m.findall(kernel, m.For()):
+    for node in find_all(kernel, cst.For):
         loop = cst.ensure_type(node, cst.For)
         if is_counted(loop):
             args = cst.ensure_type(loop.iter, cst.Call).args

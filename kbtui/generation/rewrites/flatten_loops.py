@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, expression, with_keyword
+from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, expression, find_all, with_keyword
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
     for name, kernel in source.kernels.items():
-        nests = [cst.ensure_type(loop, cst.For) for loop in m.findall(kernel, m.For())]
+        nests = find_all(kernel, cst.For)
         outer = [loop for loop in nests if is_counted(loop) and _has_one_loading_loop(loop)]
         changes: dict[cst.CSTNode, Replacement] = {loop.iter: _flattened for loop in outer}
         if outer:
@@ -22,7 +21,7 @@ def _edits(source: Source, _target: Target) -> Iterator[Edit]:
 
 def _has_one_loading_loop(loop: cst.For) -> bool:
     """Whether its body holds exactly one loop, itself counted, and that one loads."""
-    inner = [cst.ensure_type(found, cst.For) for found in m.findall(loop.body, m.For())]
+    inner = find_all(loop.body, cst.For)
     return len(inner) == 1 and is_counted(inner[0]) and bool(calls_in(inner[0].body, "load"))
 
 

@@ -18,6 +18,7 @@ from kbtui.generation.rewrites.syntax import (
     arguments_of,
     assigned_names,
     expression,
+    find_all,
     find_names,
 )
 
@@ -55,9 +56,9 @@ def _is_size(launch: Launch, value: cst.BaseExpression) -> bool:
 
 def _unpacked_from_shapes(host: cst.FunctionDef) -> set[str]:
     found: set[str] = set()
-    for node in m.findall(host, m.Assign()):
+    for node in find_all(host, cst.Assign):
         assign = cst.ensure_type(node, cst.Assign)
-        if m.findall(assign.value, m.Attribute(attr=m.Name("shape"))) and not m.findall(assign.value, m.Call()):
+        if m.findall(assign.value, m.Attribute(attr=m.Name("shape"))) and not find_all(assign.value, cst.Call):
             found |= {n for t in assign.targets for n in find_names(t.target)}
         if m.matches(assign.value, m.Call(func=m.Attribute(attr=m.Name("numel")))):
             found |= {n for t in assign.targets for n in find_names(t.target)}

@@ -7,7 +7,7 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, code_of, dotted
+from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, code_of, dotted, find_all
 
 #: Elements of all tensors together, below which an offset into any of them fits in 31 bits with room for gaps.
 _MOST_ELEMENTS = 1 << 30
@@ -34,8 +34,8 @@ def _edits(source: Source, target: Target) -> Iterator[Edit]:
 
 def _is_index(node: cst.BaseExpression) -> bool:
     """Whether it is arithmetic on indices: a conversion of what was loaded or computed in floats means something."""
-    calls = [cst.ensure_type(c, cst.Call) for c in m.findall(node, m.Call())]
-    return not m.findall(node, m.Float()) and all(
+    calls = find_all(node, cst.Call)
+    return not find_all(node, cst.Float) and all(
         dotted(c.func) in _INDEX_CALLS or m.matches(c.func, m.Attribute(attr=m.Name("to"))) for c in calls
     )
 

@@ -11,12 +11,21 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, contains, dotted, expression, values_of
+from kbtui.generation.rewrites.syntax import (
+    Replacement,
+    Source,
+    argument,
+    contains,
+    dotted,
+    expression,
+    find_all,
+    values_of,
+)
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
     for name, kernel in source.kernels.items():
-        loops = [cst.ensure_type(loop, cst.For) for loop in m.findall(kernel, m.For())]
+        loops = find_all(kernel, cst.For)
         peeled: dict[cst.CSTNode, Replacement] = {
             loop: two for loop in loops if (two := _peeled(kernel, loop)) is not None
         }

@@ -2,13 +2,15 @@
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import TypeVar
 
 import libcst as cst
 import libcst.matchers as m
 
 Node = cst.CSTNode
+_T = TypeVar("_T", bound=cst.CSTNode)
 #: A replacement for a node, or what makes one of the node as it is after its children were replaced.
 Replacement = (
     cst.CSTNode | cst.RemovalSentinel | cst.FlattenSentinel[cst.BaseStatement] | Callable[[cst.CSTNode], cst.CSTNode]
@@ -86,8 +88,9 @@ def dotted(node: cst.CSTNode) -> str:
 
 def _launches(host: cst.FunctionDef, kernels: Mapping[str, cst.FunctionDef]) -> Iterator[Launch]:
     """Launches of known kernels; one through a local name bound to a choice of kernels names the first of them."""
-    for call in m.findall(host, m.Call(func=m.Subscript(value=m.Name()))):
-        call = cst.ensure_type(call, cst.Call)
+    for call in find_all(host, cst.Call):
+        if not m.matches(call, m.Call(func=m.Subscript(value=m.Name()))):
+            continue
         name = cst.ensure_type(cst.ensure_type(call.func, cst.Subscript).value, cst.Name).value
         if name in kernels:
             yield Launch(name, call, host)
@@ -97,15 +100,38 @@ def _launches(host: cst.FunctionDef, kernels: Mapping[str, cst.FunctionDef]) -> 
             yield Launch(chosen[0], call, host)
 
 
+@lru_cache(maxsize=4096)
+def descendants(node: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
+    """A node and all below it, outermost first. Reads the fields: LibCST's own walks build new nodes as they go."""
+    found: list[cst.CSTNode] = []
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        found.append(here)
+        below: list[cst.CSTNode] = []
+        for field in fields(here):
+            value = getattr(here, field.name)
+            if isinstance(value, cst.CSTNode):
+                below.append(value)
+            elif isinstance(value, (list, tuple)):
+                below += [item for item in value if isinstance(item, cst.CSTNode)]
+        waiting += reversed(below)
+    return tuple(found)
+
+
+def find_all(node: cst.CSTNode, kind: type[_T]) -> list[_T]:
+    """Every node of a kind, the given one too."""
+    return [found for found in descendants(node) if isinstance(found, kind)]
+
+
 def find_names(node: cst.CSTNode) -> list[str]:
-    return [cst.ensure_type(n, cst.Name).value for n in m.findall(node, m.Name())]
+    return [name.value for name in find_all(node, cst.Name)]
 
 
 def values_of(scope: cst.FunctionDef | cst.Module, name: str) -> list[cst.BaseExpression]:
     """Every expression assigned to a name in a scope, through tuple assignments too."""
     found: list[cst.BaseExpression] = []
-    for node in m.findall(scope, m.Assign()):
-        assign = cst.ensure_type(node, cst.Assign)
+    for assign in find_all(scope, cst.Assign):
         for target in assign.targets:
             found += _assigned(target.target, assign.value, name)
     return found
@@ -175,7 +201,7 @@ def arguments_of(source: Source, launch: Launch) -> dict[str, cst.BaseExpression
 def assigned_names(node: cst.CSTNode) -> list[str]:
     """Names bound below a node, by assignment of any kind or by a loop."""
     found: list[str] = []
-    for assigned in m.findall(node, m.Assign() | m.AugAssign() | m.AnnAssign() | m.For()):
+    for assigned in descendants(node):
         match assigned:
             case cst.Assign(targets=targets):
                 found += [
@@ -189,8 +215,7 @@ def assigned_names(node: cst.CSTNode) -> list[str]:
 def calls_in(node: cst.CSTNode, *names: str) -> list[cst.Call]:
     """Calls of ``tl.<name>`` below a node, in source order."""
     wanted = {f"tl.{name}" for name in names}
-    found = [cst.ensure_type(c, cst.Call) for c in m.findall(node, m.Call())]
-    return [c for c in found if dotted(c.func) in wanted]
+    return [call for call in find_all(node, cst.Call) if dotted(call.func) in wanted]
 
 
 def argument(call: cst.Call, keyword: str, position: int | None = None) -> cst.BaseExpression | None:
@@ -225,7 +250,7 @@ def without_keywords(call: cst.Call, names: Sequence[str]) -> cst.Call:
 
 def contains(node: cst.CSTNode, wanted: cst.CSTNode) -> bool:
     """Whether a very node, not one like it, is in a tree."""
-    return node is wanted or any(contains(child, wanted) for child in node.children)
+    return any(found is wanted for found in descendants(node))
 
 
 def code_of(node: cst.CSTNode) -> str:

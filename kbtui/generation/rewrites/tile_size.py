@@ -15,6 +15,7 @@ from kbtui.generation.rewrites.syntax import (
     constexpr_params,
     contains,
     dotted,
+    find_all,
     integers_behind,
     param_names,
     values_of,
@@ -96,7 +97,7 @@ def _tied_in_grid(source: Source, launch: Launch, name: str, integers: list[cst.
 
 
 def _ceiling_divisions_by(node: cst.CSTNode, size: str) -> list[cst.Integer]:
-    calls = [cst.ensure_type(c, cst.Call) for c in m.findall(node, m.Call())]
+    calls = find_all(node, cst.Call)
     divisors = [c.args[1].value for c in calls if dotted(c.func).endswith("cdiv") and len(c.args) == 2]
     return [d for d in divisors if isinstance(d, cst.Integer) and d.value == size]
 
