@@ -4,16 +4,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtui.domain.candidate import source_sha
 from kbtui.errors import DeviceError, UsageError
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda_chip import has_data_sheet, spec_of, visible_device
 from kbtui.evaluation.devices.cuda_match import clocks_agree
 from kbtui.evaluation.devices.cuda_opened import lately
+from kbtui.evaluation.devices.cuda_sides import Side, Sides
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gpu_lock import GpuLock
 from kbtui.evaluation.nvml import GpuState, parent_of, throttle_reasons
@@ -187,3 +190,26 @@ def test_a_reading_of_a_moment_ago_is_not_taken_again() -> None:
     now[0] = 0.05
     assert read() == "read at 0.05"
     assert asked == [0.0, 0.05]
+
+
+class FakeZygote:
+    def __init__(self) -> None:
+        self.buried: list[object] = []
+
+    def bury(self, worker: object) -> None:
+        self.buried.append(worker)
+
+
+def test_the_incumbent_that_is_met_again_and_again_outlives_newer_leaders() -> None:
+    zygote = FakeZygote()
+    sides = Sides(zygote, None, None, None, 0, 1.0)  # type: ignore[arg-type]
+    incumbent, *leaders = [
+        Side(name, source_sha(name), SimpleNamespace(alive=True, name=name), None)  # type: ignore[arg-type]
+        for name in ("incumbent", "one", "two", "three")
+    ]
+    sides.keep(incumbent)
+    for leader in leaders:
+        assert sides.kept("c0001", "incumbent") is incumbent
+        sides.keep(leader)
+    assert [worker.name for worker in zygote.buried] == ["one", "two"]  # type: ignore[attr-defined]
+    assert sides.keeps(incumbent)
