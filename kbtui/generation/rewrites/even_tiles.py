@@ -108,7 +108,7 @@ def _covers(
     launch: Launch, kernel: cst.FunctionDef, lanes: cst.BaseExpression, tile: str, indices: set[str],
     given: dict[str, cst.BaseExpression], size: str,
 ) -> bool:  # fmt: skip
-    """``arange(0, tile)``, alone or plus a loop's index over the size or ``program_id * tile`` of a grid cut by both."""
+    """``arange(0, tile)``, alone, plus a loop index, or plus ``program_id * tile`` of a grid cut by both."""
     if _is_arange(lanes, tile):
         return True
     if not isinstance(lanes, cst.BinaryOperation) or not isinstance(lanes.operator, cst.Add):

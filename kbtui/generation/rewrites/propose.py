@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from kbtui.domain.candidate import Origin, Proposal, source_sha
 from kbtui.domain.proposal import Hint, ProposalRequest, Sibling
 from kbtui.generation.rewrites import REWRITES, Edit, Rewrite, Target
+from kbtui.scheduler.fingerprint import same_structure
 
 #: What a hint adds to a rewrite's rank beside the diagnosis's weights (which sum to about 1), the first hint most.
 _HINT_WEIGHT = 0.6
@@ -81,5 +82,7 @@ def _failed(sibling: Sibling, rewrite: Rewrite) -> bool:
 def _proposal(rewrite: Rewrite, edit: Edit, request: ProposalRequest) -> Proposal:
     hint = next((h.id for h in request.hints if _follows(rewrite, h)), rewrite.hints[0] if rewrite.hints else None)
     structure = request.parent.structure if request.parent is not None else f"{request.family or 'kernel'}/first"
+    if not same_structure(request.parent_source or "", edit.source):
+        structure = f"{structure} + {rewrite.name}"
     origin = Origin("rewrites", rewrite.name, hint, edit.params)
     return Proposal(edit.source, origin, structure, f"{rewrite.name}: {edit.summary}")
