@@ -1,6 +1,6 @@
 """The tree of candidates, the comparison of two, and of two runs: view models without Textual."""
 
-from fake_source import FakeSource, moment_of
+from fake_source import FakeRun, FakeSource, moment_of
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_run import RUN, recorded, recorded_earlier
@@ -17,6 +17,7 @@ from kbtui.tui.view.compare_runs import curves_lines, not_comparable, run_lines
 from kbtui.tui.view.history import Order, history_keys
 from kbtui.tui.view.kanban import card_lines, columns_of, leader_of
 from kbtui.tui.view.lineage import bests, lineage_line, lineage_of, speed_role
+from kbtui.tui.view.runs import run_line, runs_head
 from kbtui.tui.view.standing import Standing, standing_of
 
 G = UNICODE
@@ -198,3 +199,12 @@ def test_with_nothing_timed_the_curves_say_what_will_appear() -> None:
     empty = Moment("softmax-9")
     assert "appears here" in plain(curves_lines((empty, empty), False, 60, 12, G)[0])
     assert "no events yet" in (not_comparable(empty, empty) or "")
+
+
+# The list of runs
+
+
+def test_modelled_is_said_on_a_run_within_the_first_eighty_columns_and_stands_under_its_head() -> None:
+    row = plain(run_line(FakeRun(clock="modelled"), None, G, marked=True))
+    assert "MODELLED" in row[:76]
+    assert row.index("MODELLED") == plain(runs_head(120)).index("clock")

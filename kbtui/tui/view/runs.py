@@ -9,11 +9,12 @@ from kbtui.tui.view.header import short_device
 _HEAD = [
     ("", 2, False),
     ("run", 20, False),
+    ("clock", 9, False),
     ("state", 17, False),
     ("best over first", 15, True),
     ("candidates", 10, True),
 ]
-_TAIL = [("spent", 7, True), ("clock", 8, False), ("device", 16, False), ("problem", 14, False)]
+_TAIL = [("spent", 7, True), ("device", 16, False), ("problem", 10, False)]
 
 
 def runs_head(width: int) -> Line:
@@ -28,15 +29,15 @@ def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool =
     role = Role.GOOD if here else Role.DIM if row.end_reason else Role.WARN
     best = f"{fmt.ratio(row.best_score, g)} {row.best_candidate or ''}" if row.best_score is not None else g.dash
     modelled = row.clock == "modelled"
-    clock = (f"{row.clock.upper() if modelled else row.clock:<8} ", Role.WARN if modelled else Role.DIM)
-    where = [(fit(short_device(row.device), 16, g.ellipsis), 16, False), (row.problem, 14, False)]
+    clock = (f"{row.clock.upper() if modelled else row.clock:<9} ", Role.WARN if modelled else Role.DIM)
+    where = [(fit(short_device(row.device), 16, g.ellipsis), 16, False), (row.problem, 10, False)]
     numbers = [(best, 15, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
     return (
         (f"{sign}{g.marked if marked else ' '} ", role),
         (f"{fit(row.run, 20, g.ellipsis)} ", Role.STRONG),
+        clock,
         (f"{fit(state, 17, g.ellipsis)} ", role),
         (f"{columns(numbers)} ", Role.PLAIN),
-        clock,
         (columns(where), Role.DIM),
     )
 
