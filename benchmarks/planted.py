@@ -1,6 +1,7 @@
 """Kernels that are slow in one known way: does the diagnosis say which, and does its first hint cure it?
 
     python benchmarks/planted.py --device cuda:0 --out DIR [--only NAME,NAME] [--no-counters] [--no-remedies]
+    python benchmarks/planted.py --again planted.json --out DIR
 
 With `--device cuda:0`: measures each plant, profiles it with Nsight Compute where that can be had, diagnoses it with
 counters and without, applies the first hint's rewrites or playbook entries (four at most), checks their answers
@@ -11,6 +12,7 @@ times, answers checked under the interpreter. Effects: children; DIR gets plante
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,22 +25,24 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "planted")]
 
-from pages import trimmed  # noqa: E402
+from pages import split, trimmed  # noqa: E402
 from suite import Plant, Remedy, Workbench, first_hint, load_plants, remedies  # noqa: E402
 
-from kbtui.domain.codec import to_plain  # noqa: E402
+from kbtui.domain.codec import from_plain, to_plain  # noqa: E402
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec, closest_data_sheet  # noqa: E402
 from kbtui.domain.measurement import Clock  # noqa: E402
 from kbtui.domain.problem import TOLERANCE_FLOOR  # noqa: E402
-from kbtui.domain.profile import Profile  # noqa: E402
+from kbtui.domain.profile import KernelResources, Profile  # noqa: E402
 from kbtui.evaluation.compile.report import CompileReport  # noqa: E402
 from kbtui.evaluation.devices.triton_cache import copy_cache  # noqa: E402
 from kbtui.evaluation.gate.interpreter import InterpreterGate  # noqa: E402
 from kbtui.evaluation.modelled.time import ModelledTime  # noqa: E402
+from kbtui.evaluation.profiling import metrics, permission  # noqa: E402
 from kbtui.evaluation.profiling.diagnose import diagnose  # noqa: E402
-from kbtui.evaluation.profiling.ncu import Profiler  # noqa: E402
+from kbtui.evaluation.profiling.integrity import notes_on  # noqa: E402
+from kbtui.evaluation.profiling.ncu import run_bounded  # noqa: E402
+from kbtui.evaluation.profiling.ncu_csv import parse_raw_page, profile_of  # noqa: E402
 
-PROFILED_AT_ONCE = 6
 GOOD_GAIN = 1.3
 SEED = 0
 
@@ -50,9 +54,12 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--no-remedies", action="store_true")
+    parser.add_argument("--again", type=Path, help="a kept planted.json: diagnose its figures anew, with no GPU")
     parser.add_argument("--gpu-timeout", type=float, default=150.0)
     given = parser.parse_args()
     plants = tuple(p for p in load_plants() if not given.only or p.name in given.only.split(","))
+    if given.again is not None:
+        return again(json.loads(given.again.read_text()), plants, given.out)
     given.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
@@ -70,6 +77,34 @@ def main() -> int:
     keep(rows, device, given.out)
     print(table(rows, device))
     return 0
+
+
+def again(kept: dict[str, Any], plants: tuple[Plant, ...], out: Path) -> int:
+    """Today's rules on yesterday's figures: times, resources, traces and counters as kept.
+
+    What was measured of the remedies stays beside the hint of that day. A plant that has changed since is left out.
+    """
+    device = from_plain(DeviceSpec, kept["device"])
+    known = {row["name"]: row for row in kept["plants"] if not row["plant"].get("fault")}
+    out.mkdir(parents=True, exist_ok=True)
+    same = [(p, known[p.name]) for p in plants if p.name in known and known[p.name]["shape"] == p.shape.name]
+    rows = [{**row, **anew(plant, row, device)} for plant, row in same]
+    keep(rows, device, out)
+    print(table(rows, device))
+    return 0
+
+
+def anew(plant: Plant, row: dict[str, Any], device: DeviceSpec) -> dict[str, Any]:
+    """A row's diagnoses."""
+    traced = from_plain(ModelledTime, row["traced"])
+    resources = from_plain(tuple[KernelResources, ...], row["resources"])
+    known = (plant.problem.spec, device, plant.shape, row["time_us"], resources)
+    without = diagnose(*known, None, traced, row["n_launches"])
+    profile = from_plain(Profile, row["profile"]) if row["profile"] else None
+    counted = profile is not None and profile.not_profiled is None
+    counters = diagnose(*known, profile, None, row["n_launches"]) if counted else None
+    told = _told(plant, counters) if counters else None
+    return {"without": _told(plant, without), "counters": told}
 
 
 def keep(rows: list[dict[str, Any]], device: DeviceSpec, out: Path) -> None:
@@ -127,12 +162,8 @@ class Suite:
 
     def measured(self, sources: dict[str, dict[str, str]]) -> dict[str, Any]:
         """Verdicts and times of named sources by plant, on the GPU, in one child."""
-        cache = self.folder / "triton"
-        cache.mkdir(exist_ok=True)
         by_name = {p.name: p for p in self.plants}
-        for name, named in sources.items():
-            for source in named.values():
-                copy_cache(self.bench.compiler(by_name[name]).cache_of(source), cache)
+        cache = self._merged(sources)
         jobs = [self._job(by_name[name], named) for name, named in sources.items()]
         asked, told = self.folder / "jobs.json", self.folder / "told.json"
         asked.write_text(json.dumps({"cache": str(cache), "jobs": jobs}))
@@ -149,6 +180,16 @@ class Suite:
                 print(f"!! {name}: {answer['error']}", flush=True)
         return answers
 
+    def _merged(self, sources: dict[str, dict[str, str]]) -> Path:
+        """One Triton cache with all their compiled kernels."""
+        cache = self.folder / "triton"
+        cache.mkdir(exist_ok=True)
+        by_name = {p.name: p for p in self.plants}
+        for name, named in sources.items():
+            for source in named.values():
+                copy_cache(self.bench.compiler(by_name[name]).cache_of(source), cache)
+        return cache
+
     def _job(self, plant: Plant, sources: dict[str, str]) -> dict[str, Any]:
         spec = plant.problem.spec
         dtype = spec.dtype_of(plant.shape)
@@ -157,24 +198,45 @@ class Suite:
         return {"name": plant.name, **plain, "sources": sources, "floor": floor}
 
     def profiled(self, reports: dict[str, CompileReport], times: dict[str, float], out: Path) -> dict[str, Profile]:
-        """ncu around each; several start at once, the GPU takes them in turns."""
+        """ncu around one process that calls every plant once: its start is most of what a profile takes."""
+        able = permission.counters()
+        if able.why_not is not None:
+            return {p.name: Profile(p.shape.name, not_profiled=able.why_not) for p in self.plants}
+        cache = self._merged({p.name: {"plant": p.source} for p in self.plants})
+        asked, told, report = (self.folder / name for name in ("profile.json", "profiled.json", "planted.ncu-rep"))
+        jobs = [self._job(p, {"plant": p.source}) for p in self.plants]
+        asked.write_text(json.dumps({"cache": str(cache), "jobs": jobs}))
+        told.write_text("{}")
+        command = [
+            str(able.ncu), "--target-processes", "all", "--clock-control", "none", "--profile-from-start", "off",
+            "--force-overwrite", "--metrics", ",".join(metrics.chosen(self.device.arch)), "--export", str(report),
+            sys.executable, str(HERE / "planted" / "on_gpu.py"), str(asked), str(told), "profile",
+        ]  # fmt: skip
+        ran = run_bounded(command, self.gpu_timeout_s, self.folder)
+        if not report.exists():
+            print(f"!! ncu: {ran.output[-1500:]}", flush=True)
+            return {}
+        shutil.copy(report, out)
+        exported = [str(able.ncu), "--import", str(report), "--page", "raw", "--csv", "--print-units", "base"]
+        page = run_bounded(exported, 60.0, self.folder).output
+        done = [p for p in self.plants if p.name in json.loads(told.read_text())]
+        counts = [len(reports[p.name].launches_of(p.shape.name)) for p in done]
+        pages = split(page, counts)
+        return {
+            p.name: self._read(p, own, reports[p.name], times[p.name], out) for p, own in zip(done, pages, strict=True)
+        }
 
-        def one(plant: Plant) -> Profile:
-            cache = self.bench.compiler(plant).cache_of(plant.source)
-            profiler = Profiler(0, self.folder / "ncu", cache, 110.0, confine=False, arch=self.device.arch)
-            kernels = tuple(dict.fromkeys(r.kernel for r in reports[plant.name].resources))
-            profile, attached = profiler.profile(
-                plant.problem, plant.source, plant.shape, SEED, kernels, times[plant.name]
-            )
-            for attachment in attached:
-                if attachment.name.endswith(".csv"):
-                    (out / "pages").mkdir(exist_ok=True)
-                    page = trimmed(attachment.content.decode(), self.device.arch)
-                    (out / "pages" / f"{plant.name}.csv").write_text(page)
-            return profile
-
-        with ThreadPoolExecutor(max_workers=PROFILED_AT_ONCE) as threads:
-            return dict(zip((p.name for p in self.plants), threads.map(one, self.plants), strict=True))
+    def _read(self, plant: Plant, page: str, report: CompileReport, time_us: float, out: Path) -> Profile:
+        """A plant's part of the report, checked for its kernels, bytes and time as any profile is."""
+        page = trimmed(page, self.device.arch)
+        (out / "pages").mkdir(exist_ok=True)
+        (out / "pages" / f"{plant.name}.csv").write_text(page)
+        launches = parse_raw_page(page)
+        if not launches:
+            return Profile(plant.shape.name, not_profiled="ncu saw no kernel of it")
+        profile = profile_of(plant.shape.name, launches)
+        kernels = tuple(dict.fromkeys(r.kernel for r in report.resources))
+        return replace(profile, notes=notes_on(profile, plant.problem.spec, plant.shape, kernels, time_us))
 
     def row(
         self, plant: Plant, report: CompileReport, traced: ModelledTime, time_us: float, profile: Profile | None

@@ -1,8 +1,8 @@
-"""Effects: runs on the GPU: checks and times sources against each other: python on_gpu.py JOBS.json OUT.json.
+"""Effects: runs on the GPU: checks and times sources against each other: python on_gpu.py JOBS.json OUT.json [profile].
 
 A job is one problem on one shape with named sources, the first of which the others are compared with. Every answer is
 held against the float64 oracle on two distributions, with the gate's own tolerance. Times are the device's, with a
-cold L2, in turns A B B A.
+cold L2, in turns A B B A. With ``profile``: calls each job's first source once inside a profiler range, for ncu.
 """
 
 import json
@@ -25,7 +25,14 @@ def main(arguments: list[str]) -> int:
     from kbtui.evaluation.roles.bench import Bench
 
     torch.set_grad_enabled(False)
-    bench, done = Bench(), {}
+    done: dict[str, Any] = {}
+    if arguments[2:] == ["profile"]:
+        for job in jobs["jobs"]:
+            done[job["name"]] = called_once(job)
+            torch.cuda.empty_cache()
+            Path(arguments[1]).write_text(json.dumps(done))
+        return 0
+    bench = Bench()
     for job in jobs["jobs"]:
         try:
             done[job["name"]] = run(job, bench)
@@ -34,6 +41,23 @@ def main(arguments: list[str]) -> int:
         torch.cuda.empty_cache()
         Path(arguments[1]).write_text(json.dumps(done))
     return 0
+
+
+def called_once(job: dict[str, Any]) -> dict[str, Any]:
+    import torch
+
+    from kbtui.evaluation import candidate_module
+
+    inputs = inputs_of(job, 0)
+    function = candidate_module.load(next(iter(job["sources"].values())))
+    for _ in range(2):
+        function(*inputs)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    function(*inputs)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+    return {}
 
 
 def run(job: dict[str, Any], bench: Any) -> dict[str, Any]:
@@ -64,19 +88,24 @@ def problem_of(job: dict[str, Any]) -> tuple[Any, Any]:
     return from_plain(Problem, job["problem"]), from_plain(Shape, job["shape"])
 
 
-def expected_of(job: dict[str, Any], n: int) -> tuple[tuple[Any, ...], Any]:
+def inputs_of(job: dict[str, Any], n: int) -> tuple[Any, ...]:
     import torch
 
     from kbtui.evaluation.reference import load_reference
-    from kbtui.evaluation.roles import oracle
 
     problem, shape = problem_of(job)
-    loaded = load_reference(problem)
-    made = loaded.make_inputs(
+    made = load_reference(problem).make_inputs(
         shape.as_dict(), n, "cuda", problem.spec.distributions[n], dtype=problem.spec.dtype_of(shape)
     )
-    inputs = tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in made)
-    return inputs, oracle.expect(loaded.reference, inputs)
+    return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in made)
+
+
+def expected_of(job: dict[str, Any], n: int) -> tuple[tuple[Any, ...], Any]:
+    from kbtui.evaluation.reference import load_reference
+    from kbtui.evaluation.roles import oracle
+
+    inputs = inputs_of(job, n)
+    return inputs, oracle.expect(load_reference(problem_of(job)[0]).reference, inputs)
 
 
 def fault(function: Any, answers: list[tuple[tuple[Any, ...], Any]], job: dict[str, Any]) -> str | None:

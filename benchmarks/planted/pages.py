@@ -8,6 +8,20 @@ from kbtui.evaluation.profiling import metrics
 _IDENTITY = ("ID", "Process Name", "Kernel Name", "Block Size", "Grid Size", "Device", "CC")
 
 
+def split(page: str, counts: list[int]) -> list[str]:
+    """One page for each of several calls that were profiled in turn, by how many launches each made."""
+    lines = page.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+    launches = [i for i, line in enumerate(lines) if i > start and line[:2].startswith('"') and line[1:2].isdigit()]
+    head = lines[start : launches[0]] if launches else lines[start:]
+    pages, taken = [], 0
+    for count in counts:
+        mine = [lines[i] for i in launches[taken : taken + count]]
+        pages.append("\n".join((*head, *mine)) + "\n")
+        taken += count
+    return pages
+
+
 def trimmed(page: str, arch: int) -> str:
     """The page with its preamble, its header, its units and its launches, columns of no use left out."""
     lines = page.splitlines()

@@ -13,8 +13,13 @@ def softmax_down_columns(x_ptr, out_ptr, row_stride, n_rows, n_cols, ROWS: tl.co
     for column in range(0, n_cols):
         highest = tl.maximum(highest, tl.load(x_ptr + rows * row_stride + column, mask=inside, other=0.0))
     total = tl.zeros((ROWS,), tl.float32)
+    lost = tl.zeros((ROWS,), tl.float32)
     for column in range(0, n_cols):
-        total += tl.exp(tl.load(x_ptr + rows * row_stride + column, mask=inside, other=0.0) - highest)
+        # One lane adds up a whole row: what each addition loses is added to the next.
+        term = tl.exp(tl.load(x_ptr + rows * row_stride + column, mask=inside, other=0.0) - highest) - lost
+        longer = total + term
+        lost = (longer - total) - term
+        total = longer
     for column in range(0, n_cols):
         x = tl.load(x_ptr + rows * row_stride + column, mask=inside, other=0.0)
         tl.store(out_ptr + rows * row_stride + column, tl.exp(x - highest) / total, mask=inside)

@@ -93,3 +93,6 @@ SUMMED: frozenset[str] = frozenset(
         FP32_INSTRUCTIONS, FP16_INSTRUCTIONS,
     }
 )  # fmt: skip
+
+#: Everything that is asked for on some architecture.
+KNOWN: frozenset[str] = frozenset({*_ALWAYS, *map(stall_metric, STALLS)})

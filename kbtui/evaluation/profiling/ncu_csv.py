@@ -103,7 +103,8 @@ def profile_of(shape: str, launches: tuple[LaunchCounters, ...]) -> Profile:
     times = [launch.value(metrics.DURATION) or 0.0 for launch in launches]
     total = sum(times)
     weights = [t / total if total > 0 else 1.0 / len(launches) for t in times]
-    names = list(dict.fromkeys(v.name for launch in launches for v in launch.values))
+    # A page also tells of the device and gives each metric's minimum and maximum over the units.
+    names = list(dict.fromkeys(v.name for launch in launches for v in launch.values if v.name in metrics.KNOWN))
     merged = tuple(_merge(name, launches, weights) for name in names)
     stalls = _stalls({m.name: m.value for m in merged})
     shown = tuple(m for m in merged if "issue_stalled" not in m.name)

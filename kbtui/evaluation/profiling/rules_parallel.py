@@ -9,6 +9,7 @@ from kbtui.evaluation.profiling.case import Case, found
 #: More waves than these even out.
 _EVEN_WAVES = 6.0
 _LOW_OCCUPANCY = 0.4
+_HIDDEN_BY_STAGES = 0.7
 
 
 def too_few_programs(case: Case) -> Iterator[Finding]:
@@ -55,6 +56,8 @@ def occupancy(case: Case) -> Iterator[Finding]:
     if held is None or held >= _LOW_OCCUPANCY or limiter is None or not enough:
         return
     weight = (0.5 - held) / 0.5 * case.gap * (1.0 - case.busiest) * (1.0 - case.launching)
+    # Products on tensor cores hide part of their waits by stages, not by warps.
+    weight *= _HIDDEN_BY_STAGES if case.work.tensor_cores else 1.0
     for name, bottleneck in _BY_LIMITER.items():
         if limiter.startswith(name):
             yield from found(bottleneck, weight, Evidence("occupancy", 100 * held, "%"))
