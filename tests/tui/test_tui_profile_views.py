@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from fake_source import FakeSource, moment_of
@@ -18,7 +19,7 @@ from kbtui.tui.text import plain, width_of
 from kbtui.tui.view.bottleneck import bottleneck_lines, bottleneck_view
 from kbtui.tui.view.documents import gate_lines, histogram, matches_in, profile_lines, samples_lines
 from kbtui.tui.view.live import live_lines, live_view
-from kbtui.tui.view.roofline import Point, Roofline, roofline_lines, roofline_of
+from kbtui.tui.view.roofline import Point, Roofline, diagnosed, roofline_lines, roofline_of
 from kbtui.tui.view.speed import speed_of_light, stall_lines
 
 G = UNICODE
@@ -52,8 +53,6 @@ def test_the_kernel_stands_on_the_roofline_where_its_time_and_counted_bytes_put_
 
 
 def test_no_roofline_is_drawn_from_formulas_that_have_changed(known: Moment) -> None:
-    from dataclasses import replace
-
     known.problem = replace(SPEC, bytes_formula="3 * n_rows * n_cols * itemsize")
     assert "formulas have changed" in str(roofline(known))
     known.problem = None
@@ -73,6 +72,17 @@ def test_a_roofline_fits_its_room_and_no_point_is_lost(
     rows = roofline_lines(view, width, height, ASCII)
     assert all(width_of(row) <= width for row in rows)
     assert any("K" in plain(row) for row in rows[1:-3])
+
+
+def test_a_diagnosis_from_counters_is_shown_before_a_later_one_that_was_reckoned(known: Moment) -> None:
+    tried = known.state.tried["c0015"]
+    counted = tried.results[3].outcome.diagnosis
+    assert counted is not None
+    reckoned = replace(counted, source="compiled", sentence="Reckoned.")
+    tried.results[4] = replace(tried.results[4], outcome=replace(tried.results[4].outcome, diagnosis=reckoned))
+    found = diagnosed(tried)
+    assert found is not None
+    assert found[0] is counted
 
 
 def test_speed_of_light_comes_from_counters_and_else_from_the_diagnosis(known: Moment) -> None:

@@ -13,7 +13,7 @@ from kbtui.tui.draw import bar
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment, children_of
 from kbtui.tui.text import Line, Role, clip, fit, line, width_of, wrap
-from kbtui.tui.view.roofline import Roofline, roofline_lines, roofline_of
+from kbtui.tui.view.roofline import Roofline, diagnosed, roofline_lines, roofline_of
 from kbtui.tui.view.speed import speed_lines, speed_of_light, stall_lines
 from kbtui.tui.view.standing import ROLES, Standing, glyph_of, hint_word, standing_of
 
@@ -138,7 +138,8 @@ def _from_top(tried: Tried) -> list[RungCompleted]:
 
 
 def _newest_diagnosis(tried: Tried) -> Diagnosis | None:
-    return next((r.outcome.diagnosis for r in _from_top(tried) if r.outcome.diagnosis), None)
+    found = diagnosed(tried)
+    return found[0] if found is not None else None
 
 
 def _newest_profile(tried: Tried) -> Profile | None:

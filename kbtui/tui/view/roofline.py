@@ -74,12 +74,14 @@ def roofline_of(
 
 
 def diagnosed(tried: Tried, shape: str | None = None) -> tuple[Diagnosis, Profile | None] | None:
-    """Its newest diagnosis (on ``shape``, if one is named) and the profile of the same shape."""
-    for _, result in sorted(tried.results.items(), reverse=True):
-        diagnosis = result.outcome.diagnosis
-        if diagnosis is not None and shape in (None, diagnosis.shape):
-            return diagnosis, _profile_on(tried, diagnosis.shape)
-    return None
+    """Its diagnosis (on ``shape``, if one is named) and the profile of the same shape.
+
+    One from counters before one that was reckoned, then the newest: a later rung that does not profile knows less.
+    """
+    found = [r.outcome.diagnosis for _, r in sorted(tried.results.items(), reverse=True)]
+    fitting = [d for d in found if d is not None and shape in (None, d.shape)]
+    best = next((d for d in fitting if d.source == "counters"), next(iter(fitting), None))
+    return (best, _profile_on(tried, best.shape)) if best is not None else None
 
 
 def _profile_on(tried: Tried, shape: str) -> Profile | None:
