@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import astuple
 
 from kbtui.domain.codec import from_plain
 from kbtui.domain.event import Budget
@@ -30,11 +31,11 @@ def budget_of_json(text: str) -> Budget:
     """The budget in a command's argument. Raises UsageError on what is none, or holds a limit not above zero."""
     try:
         plain = json.loads(text)
-        unknown = sorted(plain.keys() - {"wall_s", "candidates", "gpu_s", "llm_tokens"})
+        unknown = plain.keys() - Budget.__dataclass_fields__.keys()
         budget: Budget = from_plain(Budget, plain)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise _no_budget(text) from None
-    limits = [limit for limit in (budget.wall_s, budget.candidates, budget.gpu_s, budget.llm_tokens) if limit is not None]
+    limits = [limit for limit in astuple(budget) if limit is not None]
     if unknown or any(isinstance(limit, bool) or not 0 < limit < math.inf for limit in limits):
         raise _no_budget(text)
     return budget

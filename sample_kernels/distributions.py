@@ -30,8 +30,8 @@ def draw(
 
     ``normal`` is N(0, 1); ``wide`` and ``tiny`` scale it, ``offset`` shifts it; ``mixed`` gives every slice along
     the last axis (every element of a vector) a magnitude of its own; ``structured`` climbs from -``ramp`` to ``ramp``
-    along the last axis, times cos(i) along the one before. A generator of another device draws there and moves the result,
-    so a seed means the same values on both. Raises ValueError on another distribution.
+    along the last axis, times cos(i) along the one before. A generator of another device draws there and moves the
+    result, so a seed means the same values on both. Raises ValueError on another distribution.
     """
     if distribution not in DISTRIBUTIONS:
         raise ValueError(f"unknown distribution {distribution!r}; known: {', '.join(DISTRIBUTIONS)}")
