@@ -6,6 +6,7 @@ referee judges values from outside and the engine keeps a clock of its own.
 """
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -88,6 +89,7 @@ class Candidate:
         self._provenance: Provenance | None = None
         self._fresh = False
         self._as_watched: list[str] = []
+        self._as_timed: list[str] | None = None
         self._gpu: Callable[[], Any] = contextlib.nullcontext
 
     def warm(self) -> None:
@@ -149,7 +151,7 @@ class Candidate:
             self._import(context)
         self._context = context
         self._fresh = True
-        self._as_watched = []
+        self._as_watched, self._as_timed = [], None
         self._layout = layout_from_plain(layout)
         self._copies = [[argument_at(self._mapped, a) for a in copy] for copy in self._layout.copies]
 
@@ -173,7 +175,8 @@ class Candidate:
             result = self._call(copy)
         provenance.end(as_outputs(result))
         self._as_watched = [launch.signature for launch in launched]
-        fault = self._deliver(result)
+        fault = self._deliver(result) or self._other_launches(self._as_timed, "while it was timed")
+        self._as_timed = None
         if provenance.inputs_written:
             fault = {"reason": "input_modified", "detail": "an input was written to between launches"}
         host = [f"{name} to the host" for name in self._brought()]
@@ -194,14 +197,14 @@ class Candidate:
         with launches.intercepted(note, unwatched):
             result = self._call(copy)
         fault = self._deliver(result)
-        return self._report(fault or self._other_launches(launched), launched, [])
+        other = self._other_launches([launch.signature for launch in launched], "while nobody watched")
+        return self._report(fault or other, launched, [])
 
-    def _other_launches(self, launched: list[launches.Launch]) -> dict[str, str] | None:
+    def _other_launches(self, now: list[str] | None, when: str) -> dict[str, str] | None:
         """A first call may prepare something; a later one does the rest of what it did, or something else computes."""
-        now = [launch.signature for launch in launched]
-        if not self._as_watched or (now and now == self._as_watched[-len(now) :]):
+        if now is None or not self._as_watched or (now and now == self._as_watched[-len(now) :]):
             return None
-        detail = f"{len(now)} launches, other ones than while its operations were watched ({len(self._as_watched)})"
+        detail = f"{len(now)} launches {when}, other ones than while its operations were watched"
         return {"reason": "kernels_do_nothing", "detail": detail}
 
     def _report(
@@ -264,8 +267,24 @@ class Candidate:
         With ``seed`` each call's inputs are nudged before it, and back after it, outside what is timed.
         """
         around = self._nudges(seed) if seed else _left_alone
-        samples: list[float] = self._bench.timed(self._rotating, n_calls, self._queue_s, keep, self._deliver, around)
+        call = functools.partial(self._timed_call, keep)
+        samples: list[float] = self._bench.timed(call, n_calls, self._queue_s, keep, self._deliver, around)
         return samples
+
+    def _timed_call(self, keep: int, i: int) -> Any:
+        """What the kept call launches is written down, for the next watched call to be compared with."""
+        if i != keep:
+            return self._rotating(i)
+        launched: list[str] = []
+
+        def note(launch: launches.Launch) -> bool:
+            launched.append(launch.signature)
+            return True
+
+        with launches.intercepted(note):
+            result = self._rotating(i)
+        self._as_timed = launched
+        return result
 
     def _nudges(self, seed: str) -> Callable[[int], contextlib.AbstractContextManager[None]]:
         @contextlib.contextmanager

@@ -40,8 +40,7 @@ class Provenance:
 
     def begin(self, inputs: Iterable[Any], strict: bool) -> None:
         self.strangers, self.inputs_written, self._strict = [], False, strict
-        if not strict:
-            self._take_over()
+        self._take_over()
         mine = [x for x in inputs if isinstance(x, torch.Tensor) and x.numel()]
         self._inputs = [(x, _sum_of(x)) for x in mine]
 
