@@ -15,7 +15,16 @@ from kbtui.domain.candidate import Candidate, Origin, candidate_id, source_sha
 from kbtui.domain.codec import from_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import ProblemReport, RungOutcome
-from kbtui.domain.event import Budget, CandidateAdmitted, ChildEntry, Decision, ProblemOpened, RungCompleted, RunStarted
+from kbtui.domain.event import (
+    Budget,
+    CandidateAdmitted,
+    ChildEntry,
+    Decision,
+    ProblemOpened,
+    ProposalsMade,
+    RungCompleted,
+    RunStarted,
+)
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeTiming
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
@@ -32,11 +41,12 @@ from store.workspace import create_workspace
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks/results/h200-2026-11-30/planted.json"
+FIRST_SHAPE = "4096x16384"
 FIRST_PAGE = ROOT / "tests/data/ncu/softmax_first_h200.csv"
-#: Plants on the shape that the first kernel's page was taken on.
-SHOWN = ("softmax_spills", "softmax_strided", "softmax_bank_conflicts")
-SIZE = (150, 44)
-KEYS = ("slash", "c", "0", "0", "0", "2", "enter", "3")
+#: Plants on the shape that the first kernel's page was taken on, and one that is as the first kernel on another shape.
+SHOWN = ("softmax_spills", "softmax_one_program", "softmax_three_passes")
+SIZE = (150, 31)
+OPEN = ("enter", "3", "f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +79,12 @@ def picture(device: DeviceSpec, row: dict[str, Any]) -> str:
         ledger = create_run(workspace, started(problem, device))
         ledger.append(ProblemOpened(ProblemReport(problem.spec.family)), 5.0, 2.0)
         first = first_of(problem, device, row)
-        candidates = (first, plant_of(device, row, first), *remedies_of(device, row, first))
-        for number, shown in enumerate(candidates, start=1):
-            record(ledger, number, shown)
+        plant = plant_of(problem, device, row, first)
+        before = (first, plant) if first else (plant,)
+        record_all(ledger, before, remedies_of(device, row, first or plant))
         ledger.close()
         with Reader(workspace) as reader:
-            return render_svg(reader, reader.runs()[0].run, SIZE, KEYS)
+            return render_svg(reader, reader.runs()[0].run, SIZE, ("slash", *candidate_id(len(before)), *OPEN))
 
 
 def started(problem: Problem, device: DeviceSpec) -> RunStarted:
@@ -86,12 +96,20 @@ def started(problem: Problem, device: DeviceSpec) -> RunStarted:
     )  # fmt: skip
 
 
-def record(ledger: RunLedger, number: int, shown: Shown) -> None:
+def record_all(ledger: RunLedger, before: tuple[Shown, ...], remedies: tuple[Shown, ...]) -> None:
+    """The first kernel and the plant made from it, or the plant alone, then what was made of the plant."""
+    for number, shown in enumerate((*before, *remedies), start=1):
+        parent = candidate_id(min(number - 1, len(before))) if number > 1 else None
+        record(ledger, number, shown, parent)
+
+
+def record(ledger: RunLedger, number: int, shown: Shown, parent: str | None) -> None:
     name = candidate_id(number)
-    parents = (candidate_id(number - 1),) if number == 2 else (candidate_id(2),) if number > 2 else ()
+    parents = (parent,) if parent else ()
     candidate = Candidate(name, source_sha(shown.source), parents, shown.origin, shown.origin.operator, shown.summary)
     commit = ledger.commit_candidate(number, shown.source, (), shown.summary, (("Candidate", name),))
     ledger.append(CandidateAdmitted(candidate, PROFILE, commit), 10.0 * number, 4.0 * number)
+    ledger.append(ProposalsMade("playbook", parent, 1, 0, False, 0.1), 10.0 * number, 4.0 * number)
     decision = Decision.PROMOTE if shown.score >= 1 else Decision.PRUNE
     done = RungCompleted(name, PROFILE, shown.outcome, decision, f"{shown.score:.2f}x", shown.score, shown.score >= 1)
     ledger.append(done, 10.0 * number + 5, 4.0 * number + 2)
@@ -110,8 +128,10 @@ def outcome_of(
     )  # fmt: skip
 
 
-def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown:
-    """The sample's first kernel, from its own page of counters."""
+def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown | None:
+    """The sample's first kernel, from its own page of counters; None on a shape that the page is not of."""
+    if row["shape"] != FIRST_SHAPE:
+        return None
     shape = next(s for s in problem.spec.shapes_of(ShapeRole.TUNE) if s.name == row["shape"])
     profile = profile_of(shape.name, parse_raw_page(FIRST_PAGE.read_text()))
     time_us = (profile.metric(metrics.DURATION) or 0.0) / 1e3
@@ -122,15 +142,16 @@ def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown
     )
 
 
-def plant_of(device: DeviceSpec, row: dict[str, Any], first: Shown) -> Shown:
+def plant_of(problem: Problem, device: DeviceSpec, row: dict[str, Any], first: Shown | None) -> Shown:
+    """The plant as it was measured, diagnosed by its counters."""
     source = (ROOT / f"benchmarks/planted/{row['name']}.kernel.py").read_text()
-    told = {k: v for k, v in (row["counters"] or row["without"]).items() if k != "right"}
-    profile = from_plain(Profile, row["profile"]) if row["profile"] else None
+    profile = from_plain(Profile, row["profile"])
     resources = from_plain(tuple[KernelResources, ...], row["resources"])
-    score = time_of(first) / row["time_us"]
-    outcome = outcome_of(
-        device, row["time_us"], score, resources, profile, from_plain(Diagnosis, told), row["shape"]
-    )  # fmt: skip
+    shape = next(s for s in problem.spec.shapes_of(ShapeRole.TUNE) if s.name == row["shape"])
+    score = time_of(first) / row["time_us"] if first else 1.0
+    time_us, n_launches = row["time_us"], row["n_launches"]
+    found = diagnose(problem.spec, device, shape, time_us, resources, profile, n_launches=n_launches)
+    outcome = outcome_of(device, time_us, score, resources, profile, found, row["shape"])
     summary = source.split('"""')[1].removeprefix("Slow because ").rstrip(".")
     return Shown(source, Origin("person", "submit"), summary, outcome, score)
 
