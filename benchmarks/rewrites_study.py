@@ -8,6 +8,7 @@ float64 oracle as the gate asks. ``--sample`` takes a seeded few. Effects: start
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import math
@@ -20,9 +21,11 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections import defaultdict
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -31,7 +34,7 @@ from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.problem import Problem, Shape, ShapeRole
 from kbtui.evaluation.policy import check_policy
 from kbtui.generation.playbook import load_entries
-from kbtui.generation.rewrites import REWRITES, Target
+from kbtui.generation.rewrites import REWRITES, Edit, Rewrite, Target
 from kbtui.problems import load_problem
 
 ROOT = Path(__file__).parents[1]
@@ -175,6 +178,10 @@ class Child:
         answer: Row = json.loads(self.process.stdout.readline())
         return answer
 
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
 
 def kernels() -> list[tuple[str, Problem, str]]:
     """(name, problem, source) of the samples' first kernels, the playbook's defaults and the other styles."""
@@ -202,17 +209,31 @@ def _odd(proxies: tuple[Shape, ...]) -> Shape:
     return proxies[min(1, len(proxies) - 1)]
 
 
-def applications(per_rewrite: int) -> list[Row]:
-    rows = []
-    for name, problem, source in kernels():
-        target = Target.of(A100, problem.spec)
-        for rewrite in REWRITES:
-            for edit, _ in zip(rewrite.each(source, target), range(per_rewrite), strict=False):
-                verdict = check_policy(edit.source, problem.spec)
-                rows.append({"kernel": name, "rewrite": rewrite.name, "edit": edit.summary, "before": source,
-                             "problem": problem, "source": edit.source,
-                             "policy": "" if verdict.ok else verdict.detail})  # fmt: skip
-    return rows
+def applications(per_rewrite: int, seed: int, until: float) -> Iterator[Row]:
+    """Applications in a seeded order, every rewrite on a kernel in turn, so that a part of them is a fair sample."""
+    rng = random.Random(seed)
+    known = kernels()
+    columns = [(rewrite, iter(rng.sample(known, k=len(known)))) for rewrite in REWRITES]
+    while columns:
+        for rewrite, left in tuple(columns):
+            made = next(_applied(rewrite, left, per_rewrite), ()) if time.monotonic() < until else ()
+            yield from made
+            if not made:
+                columns.remove((rewrite, left))
+
+
+def _applied(rewrite: Rewrite, left: Iterator[tuple[str, Problem, str]], per_rewrite: int) -> Iterator[list[Row]]:
+    """The rewrite on each kernel left that it applies to."""
+    for name, problem, source in left:
+        edits = islice(rewrite.each(source, Target.of(A100, problem.spec)), per_rewrite)
+        if rows := [_row(name, problem, source, rewrite, edit) for edit in edits]:
+            yield rows
+
+
+def _row(name: str, problem: Problem, source: str, rewrite: Rewrite, edit: Edit) -> Row:
+    verdict = check_policy(edit.source, problem.spec)
+    return {"kernel": name, "rewrite": rewrite.name, "edit": edit.summary, "before": source, "problem": problem,
+            "source": edit.source, "policy": "" if verdict.ok else verdict.detail}  # fmt: skip
 
 
 def needs_a_gpu(source: str) -> bool:
@@ -220,36 +241,43 @@ def needs_a_gpu(source: str) -> bool:
     return "autotune" in source
 
 
-def study(rows: list[Row], until: float) -> None:
-    """Fills in ``answer``, ``changed`` and ``failed``; what is left at ``until`` has none of them."""
+def study(rows: Iterator[Row], until: float) -> list[Row]:
+    """Fills in ``answer``, ``changed`` and ``compiled`` as applications come; what is left at ``until`` lacks them."""
+    studied: list[Row] = []
+    to_run: SimpleQueue[Row | None] = SimpleQueue()
+    to_compile: SimpleQueue[Row | None] = SimpleQueue()
     befores: dict[str, Row] = {}
 
-    def changes() -> None:
-        compiler = Child("ttir")
-        for row in rows:
-            if time.monotonic() > until:
-                break
-            if row["before"] not in befores:
-                befores[row["before"]] = compiler.do(job_of(row["problem"], row["before"]))
-            before, after = befores[row["before"]], compiler.do(job_of(row["problem"], row["source"]))
-            row["compiled"] = before.get("failed") or after.get("failed") or ""
-            row["changed"] = "ttir" in before and "ttir" in after and before["ttir"] != after["ttir"]
-        compiler.process.kill()
+    def compiled(row: Row, compiler: Child) -> None:
+        if row["before"] not in befores:
+            befores[row["before"]] = compiler.do(job_of(row["problem"], row["before"]))
+        before, after = befores[row["before"]], compiler.do(job_of(row["problem"], row["source"]))
+        row["compiled"] = before.get("failed") or after.get("failed") or ""
+        row["changed"] = "ttir" in before and "ttir" in after and before["ttir"] != after["ttir"]
 
-    def answers() -> None:
-        interpreter = Child("interpret")
-        for row in rows:
-            if time.monotonic() > until:
-                break
-            if not needs_a_gpu(row["source"]):
-                row["answer"] = interpreter.do(job_of(row["problem"], row["source"]))
-        interpreter.process.kill()
+    def run(row: Row, interpreter: Child) -> None:
+        if not needs_a_gpu(row["source"]):
+            row["answer"] = interpreter.do(job_of(row["problem"], row["source"]))
 
-    threads = [threading.Thread(target=changes), threading.Thread(target=answers)]
-    for thread in threads:
+    def lane(kind: str, waiting: SimpleQueue[Row | None], do: Callable[[Row, Child], None]) -> None:
+        with contextlib.closing(Child(kind)) as worker:
+            while (row := waiting.get()) is not None:
+                if time.monotonic() < until:
+                    do(row, worker)
+
+    lanes = [threading.Thread(target=lane, args=("ttir", to_compile, compiled))]
+    lanes += [threading.Thread(target=lane, args=("interpret", to_run, run)) for _ in range(2)]
+    for thread in lanes:
         thread.start()
-    for thread in threads:
+    for row in rows:
+        studied.append(row)
+        to_run.put(row)
+        to_compile.put(row)
+    for waiting in (to_run, to_run, to_compile):
+        waiting.put(None)
+    for thread in lanes:
         thread.join()
+    return studied
 
 
 def right(row: Row) -> bool:
@@ -294,16 +322,10 @@ def main() -> int:
         child(given.child)
         return 0
     began = time.monotonic()
-    rows = applications(given.per_rewrite)
-    by_rewrite: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        by_rewrite[row["rewrite"]].add(row["kernel"])
-    random.Random(given.seed).shuffle(rows)
-    chosen = rows[: given.sample] if given.sample else rows
-    study(chosen, began + given.seconds)
+    until = began + given.seconds
+    rows = applications(given.per_rewrite, given.seed, until)
+    chosen = study(islice(rows, given.sample) if given.sample else rows, until)
     found = table(chosen)
-    for name, row in found.items():
-        row["kernels"] = len(by_rewrite[name])
     ran = [r for r in chosen if "answer" in r]
     compiled = [r for r in chosen if "changed" in r]
     told = faults(chosen)
@@ -311,7 +333,7 @@ def main() -> int:
         "command": f"python benchmarks/rewrites_study.py {' '.join(sys.argv[1:])}",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "date": time.strftime("%Y-%m-%d %H:%MZ", time.gmtime()), "seconds": round(time.monotonic() - began),
-        "kernels": len(kernels()), "applications": len(rows), "ran": len(ran), "right": sum(map(right, ran)),
+        "kernels": len(kernels()), "applications": len(chosen), "ran": len(ran), "right": sum(map(right, ran)),
         "compiled": len(compiled), "changed": sum(r["changed"] for r in compiled), "rewrites": found, "faults": told,
     }  # fmt: skip
     if given.out:

@@ -1,5 +1,9 @@
 """Every rewrite changes the source and keeps the kernel right; the diagnosis picks which comes first."""
 
+import random
+import tomllib
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +22,7 @@ from tests.fakes.kernel_styles import AS_MODULE, AUTOTUNED, NAMED_AXES, STYLES
 
 SAMPLES = ("softmax", "rms_norm", "mat_vec", "linear_relu_div", "sdp_attn", "group_conv")
 A100 = DATA_SHEETS["a100"]
+KERNELS = Path(__file__).parents[1] / "data" / "kernels"
 FLOORS = {"float32": 1e-6, "float16": 1e-3}
 
 
@@ -33,6 +38,12 @@ def kernels() -> list[tuple[str, str]]:
         spec = load_problem(name).spec
         found += [(name, e.instantiate(e.defaults(), A100, spec)) for e in load_entries(spec.family)]
     return found
+
+
+def style(name: str) -> tuple[str, str]:
+    """(problem, source) of a kernel in the style of a public library."""
+    of = tomllib.loads((KERNELS / "kernels.toml").read_text())[name]
+    return (str(KERNELS / of) if "/" in of else of), (KERNELS / f"{name}.py").read_text()
 
 
 def edit(name: str, source: str, problem: str = "softmax"):
@@ -67,9 +78,10 @@ def assert_right(jobs, rows):
 
 def test_every_rewrite_keeps_the_samples_kernels_right(interpret):
     jobs = jobs_of(kernels()[:9], per_rewrite=1)
+    some = random.Random(0).sample(jobs, k=60)
 
-    assert len(jobs) > 60
-    assert_right(jobs, interpret(jobs))
+    assert len(jobs) > 100
+    assert_right(some, interpret(some))
 
 
 @pytest.mark.slow
@@ -81,7 +93,7 @@ def test_every_application_to_every_kernel_keeps_it_right(interpret):
 
 def test_every_rewrite_applies_somewhere_and_always_changes_the_source():
     applied: dict[str, int] = {}
-    some = kernels()[:12]
+    some = [*kernels()[:12], *map(style, ("softmax_three_pass", "rms_rows_looped", "gemv_nested"))]
     for problem, source in some:
         for rewrite in REWRITES:
             made = rewrite.apply(source, target_of(problem))
@@ -173,11 +185,11 @@ def test_the_swizzle_goes_after_the_docstring():
 @pytest.mark.parametrize(
     ("bottleneck", "expected"),
     [
-        (Bottleneck.NO_TENSOR_CORES, "dot_precision"),
-        (Bottleneck.SPILLS, "tile_size"),
-        (Bottleneck.BARRIER, "num_warps"),
-        (Bottleneck.UNCOALESCED, "peel_masked_tail"),
-        (Bottleneck.OCCUPANCY_SHARED, "tile_size"),
+        (Bottleneck.NO_TENSOR_CORES, {"dot_precision"}),
+        (Bottleneck.SPILLS, {"tile_size"}),
+        (Bottleneck.BARRIER, {"num_warps", "pipelined_range"}),
+        (Bottleneck.UNCOALESCED, {"peel_masked_tail", "even_tiles"}),
+        (Bottleneck.OCCUPANCY_SHARED, {"tile_size"}),
     ],
 )
 def test_the_diagnosis_picks_the_rewrite(bottleneck, expected, request_for):
@@ -186,8 +198,8 @@ def test_the_diagnosis_picks_the_rewrite(bottleneck, expected, request_for):
 
     first = Rewrites().propose(request_for("linear_relu_div", source=source, diagnosis=diagnosis, limit=1))[0]
 
-    assert first.origin.operator == expected
-    assert first.summary.startswith(f"{expected}: ")
+    assert first.origin.operator in expected
+    assert first.summary.startswith(f"{first.origin.operator}: ")
 
 
 def test_a_hint_picks_the_rewrite_and_is_named_in_the_origin(request_for):
@@ -212,6 +224,46 @@ def test_what_failed_on_siblings_comes_later(request_for):
 def test_without_a_parent_or_with_one_that_has_no_syntax_there_is_nothing(request_for):
     assert Rewrites().propose(request_for("softmax")) == ()
     assert Rewrites().propose(request_for("softmax", source="def kernel_function(:")) == ()
+
+
+def test_two_passes_become_one_online_pass_and_another_structure(request_for):
+    source = style("softmax_three_pass")[1]
+
+    made = edit("online_pass", source)[0].source
+
+    assert made.count("for off in range") == source.count("for off in range") - 1
+    assert "s = s * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)" in made
+    hint = next(h for h in load_hints() if h.id == "online_max_and_sum")
+    asked = request_for("softmax", source=source, hints=(hint,), user_hints=("online pass",), limit=1)
+    assert Rewrites().propose(asked)[0].structure == "first + online_pass"
+
+
+def test_a_split_reduction_adds_its_parts_into_zeros():
+    made = edit("split_reduction", style("gemv_running_sum")[1], "mat_vec")[0].source
+
+    assert "tl.atomic_add(y_ptr + row, acc)" in made
+    assert "y = torch.zeros(M" in made
+    assert "gemv[(M, 4)]" in made
+
+
+def test_a_persistent_grid_copies_the_pointers_that_its_body_moves():
+    source = style("swiglu_rows")[1]
+
+    made = edit("persistent_grid", source, style("swiglu_rows")[0])[0].source
+
+    assert "a_ptr_here = a_ptr" in made
+    assert "a_ptr_here += program_id * stride" in made
+    assert "_swiglu_forward_kernel[(min(n_rows, 216),)]" in made
+    assert "n_programs=n_rows" in made
+
+
+def test_offsets_stay_wide_where_the_problem_is_large():
+    source = load_problem("softmax").kernel_source
+    small = target_of("softmax")
+    narrow = next(r for r in REWRITES if r.name == "narrow_offsets")
+
+    assert narrow.apply(source, small) or "int64" not in source
+    assert narrow.apply(source, Target(small.device, small.dtypes, 1 << 31)) == ()
 
 
 @settings(max_examples=10, deadline=None)

@@ -79,7 +79,7 @@ def _masks(
     launch: Launch, kernel: cst.FunctionDef, size: str, tile: str, given: dict[str, cst.BaseExpression]
 ) -> list[cst.Comparison]:
     """Comparisons ``lanes < size`` that always hold where tile divides size."""
-    loops = [span_of(cst.ensure_type(x, cst.For)) for x in find_all(kernel, cst.For) if is_counted(x)]  # type: ignore[arg-type]
+    loops = [span_of(cst.ensure_type(x, cst.For)) for x in find_all(kernel, cst.For) if is_counted(x)]
     indices = {s[0] for s in loops if s is not None and (s[1], s[2]) == (size, tile)}
     found = []
     for node in m.findall(kernel, m.Comparison(comparisons=[m.ComparisonTarget(operator=m.LessThan())])):

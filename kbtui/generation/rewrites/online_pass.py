@@ -114,7 +114,7 @@ def _exponential_of(what: str, highest: str) -> str | None:
 def _with_name(what: str, old: str, new: str) -> str:
     tree = cst.parse_expression(what)
     for node in m.findall(tree, m.Name(old)):
-        tree = tree.deep_replace(node, cst.Name(new))  # type: ignore[assignment]
+        tree = tree.deep_replace(node, cst.Name(new))
     return code_of(tree)
 
 

@@ -7,7 +7,6 @@ Only kernels of a one-dimensional grid that never return early. The loop's index
 from collections.abc import Sequence
 
 import libcst as cst
-import libcst.matchers as m
 
 from kbtui.generation.rewrites.syntax import (
     Launch,
@@ -77,11 +76,10 @@ def regridded(source: Source, name: str, turns: str, fewer: str) -> str:
     changes: dict[cst.CSTNode, Replacement] = {}
     for call in calls_in(kernel, "program_id"):
         changes[call] = cst.Name(_PID)
-    for node in find_all(body, cst.Name):
-        if cst.ensure_type(node, cst.Name).value in renamed:
-            changes[node] = cst.Name(renamed[cst.ensure_type(node, cst.Name).value])
-    for node in m.findall(body, m.Arg(keyword=m.Name())):
-        changes.pop(cst.ensure_type(node, cst.Arg).keyword, None)  # type: ignore[arg-type]
+    keywords = [arg.keyword for arg in find_all(body, cst.Arg) if arg.keyword is not None]
+    for name_node in find_all(body, cst.Name):
+        if name_node.value in renamed and name_node not in keywords:
+            changes[name_node] = cst.Name(renamed[name_node.value])
     copies = [statement(f"{new} = {old}") for old, new in renamed.items()]
     changes[body] = _looped(body, kernel.get_docstring() is not None, turns, copies)
     changes[kernel.params] = _with_count
