@@ -138,6 +138,7 @@ def key_to_paint_ms(screen: Screen, n_keys: int) -> Iterator[float]:
 def write_events(root: Path, ready_fd: int) -> None:
     """What an engine does: it holds the lock, beats, and appends so many events a second; until it is ended."""
     claim_first()
+    parent = os.getppid()
     workspace = open_workspace(root)
     with EngineLock(workspace.lock).acquire(RUN):
         ledger = open_run(workspace, RUN)
@@ -149,7 +150,7 @@ def write_events(root: Path, ready_fd: int) -> None:
                 append(ledger, number, event, wall_s)
         os.write(ready_fd, b"!")
         next_s = time.perf_counter()
-        while True:
+        while os.getppid() == parent:
             number += 1
             for step in (1, 2, 3, 4):
                 next_s += 1 / EVENTS_A_SECOND

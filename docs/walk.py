@@ -134,7 +134,7 @@ def walk(here: Walk) -> None:
     here.step("Browse with git: the story", "second", (story, "Enter"), r"[0-9a-f]{7} (.|\n)*gpu-box\$ ?$")
     here.keys("second", "clear", "Enter")
     lines = f"{git} blame -s runs/softmax-1 -- kernel.py | head -20 | cut -c1-118"
-    here.step("Which candidate each line came from", "second", (lines, "Enter"), r"[0-9a-f]{8} (.|\n)*gpu-box\$ ?$")
+    here.step("Which candidate each line came from", "second", (lines, "Enter"), r"[0-9a-f]{7} (.|\n)*gpu-box\$ ?$")
 
 
 def page(steps: Callable[[Walk], None]) -> str:

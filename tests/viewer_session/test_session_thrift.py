@@ -37,6 +37,13 @@ def test_what_a_rest_saves_is_no_more_than_a_burst():
     assert not thrift.allows(3600.0)
 
 
+def test_a_key_held_down_does_not_blind_the_viewer_for_long():
+    thrift = Thrift()
+    for n in range(100):
+        thrift.sent(20_000, n * 0.03)
+    assert thrift.allows(3.0 + 2.1)
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     out = tmp_path_factory.mktemp("traffic") / "traffic.json"
