@@ -24,6 +24,7 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setattr("kbtui.tui.app._SAID_FOR_S", 3600.0)  # on a busy machine a test takes longer than a sentence
 
 
 @pytest.fixture(autouse=True)
