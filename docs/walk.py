@@ -122,7 +122,7 @@ def walk(here: Walk) -> None:
     here.note("The line drops", here.wait("first", r"\$ ?$|Killed|closed|#"))
     here.connect("second")
     here.step("On another connection: kbtui status", "second", ("kbtui status", "Enter"), r"engine pid \d+")
-    here.step("kbtui attach", "second", ("kbtui attach", "Enter"), r"c000[1-9]")
+    here.step("kbtui attach", "second", ("kbtui attach", "Enter"), r"1 Rungs")
     here.keys("second", "S")
     here.step("Stop it (S)", "second", (), r"Stop the search")
     here.keys("second", "y")

@@ -84,7 +84,7 @@ def _view(workspace: Path, run: str | None, look: Look) -> ExitCode:
 
     print_result(workspace, brief_result(reader, shown), as_json=False)
     where = shlex.quote(str(workspace))
-    if left.engine_alive:
+    if left.engine_alive and not left.ended:
         print(f"the search goes on; come back with: kbtui attach {shown} --workspace {where}")
     elif not left.ended:
         print(f"the engine is not running; go on with: kbtui resume {shown} --workspace {where}")
