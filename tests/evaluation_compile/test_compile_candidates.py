@@ -315,3 +315,14 @@ def test_memory_that_runs_out_is_no_error_of_the_text() -> None:
     verdict = faults.judge(MemoryError(), "64x1024")
     assert verdict.reason is Reason.OUT_OF_MEMORY
     assert verdict.detail == "kernel_function on 64x1024 ran out of host memory"
+
+
+def test_nothing_stays_on_disk_of_a_candidate_that_failed(compiler: Compiler) -> None:
+    source = (
+        "import os\n\n\ndef kernel_function(x):\n"
+        "    open(os.environ['TRITON_CACHE_DIR'] + '/filled', 'wb').write(bytes(1 << 20))\n    raise ValueError('no')\n"
+    )
+    report = compiler.submit(source).result()
+    assert report.verdict.reason is Reason.RAISED, report.verdict
+    assert "ValueError" in report.verdict.detail
+    assert not compiler.cache_of(source).exists()
