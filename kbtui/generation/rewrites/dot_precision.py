@@ -6,7 +6,15 @@ import libcst as cst
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, with_keyword, without_keywords
+from kbtui.generation.rewrites.syntax import (
+    Replacement,
+    Source,
+    argument,
+    calls_in,
+    values_of,
+    with_keyword,
+    without_keywords,
+)
 
 _CHOICES = ("tf32x3", "ieee")
 
@@ -17,8 +25,17 @@ def _edits(source: Source, target: Target) -> Iterator[Edit]:
     for name, kernel in source.kernels.items():
         dots = calls_in(kernel, "dot")
         for precision in _CHOICES if dots else ():
+            if all(_has(source, dot, precision) for dot in dots):
+                continue
             changes: dict[cst.CSTNode, Replacement] = dict.fromkeys(dots, _setter(precision))
             yield Edit(source.code_with(changes), f"dots of {name} in {precision}", (("input_precision", precision),))
+
+
+def _has(source: Source, dot: cst.Call, precision: str) -> bool:
+    """Whether a dot is in this precision already, by a literal or by a constant of the module."""
+    given = argument(dot, "input_precision")
+    values = [given] if not isinstance(given, cst.Name) else values_of(source.module, given.value)
+    return [v.evaluated_value for v in values if isinstance(v, cst.SimpleString)] == [precision]
 
 
 def _setter(precision: str) -> Replacement:

@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 import libcst as cst
 
 from kbtui.generation.rewrites.rewrite import Edit
-from kbtui.generation.rewrites.syntax import Launch, Replacement, Source, integers_behind, is_autotuned, with_keyword
+from kbtui.generation.rewrites.syntax import (
+    Launch,
+    Replacement,
+    Source,
+    integers_behind,
+    is_autotuned,
+    param_names,
+    with_keyword,
+)
 
 
 def edits_of_option(
@@ -20,7 +28,9 @@ def edits_of_option(
     """
     for launch in source.launches:
         # An autotuned kernel takes its options from its configurations and refuses others.
-        if not applies(launch) or is_autotuned(source.kernels[launch.kernel]):
+        # One that a kernel has as a parameter of its own is that, whatever its name.
+        kernel = source.kernels[launch.kernel]
+        if not applies(launch) or is_autotuned(kernel) or option in param_names(kernel):
             continue
         integers = _present(source, launch, option)
         values = [int(i.value) for i in integers]

@@ -83,7 +83,7 @@ def _tied_in_grid(source: Source, launch: Launch, name: str, integers: list[cst.
     if not any(contains(launch.call, integer) for integer in integers):
         return []
     size = integers[0].value
-    twins = _ceiling_divisions_by(launch.host, size)
+    twins = [twin for place in _places(source, launch) for twin in _ceiling_divisions_by(place, size)]
     if not twins:
         return []
     same_size = [n for n, v in _tiles(source, launch) if size in [i.value for i in integers_behind(source, launch, v)]]
@@ -94,6 +94,14 @@ def _tied_in_grid(source: Source, launch: Launch, name: str, integers: list[cst.
     if axis is None or elements is None or axis >= len(elements):
         return None if axis is not None else []
     return _ceiling_divisions_by(elements[axis], size)
+
+
+def _places(source: Source, launch: Launch) -> list[cst.CSTNode]:
+    """Where a tile's twins may be: in a host of one launch anywhere, else at this launch and in its grid's name."""
+    if [x for x in source.launches if x.host is launch.host] == [launch]:
+        return [launch.host]
+    grid = launch.grid
+    return [launch.call, *(values_of(launch.host, grid.value) if isinstance(grid, cst.Name) else [])]
 
 
 def _ceiling_divisions_by(node: cst.CSTNode, size: str) -> list[cst.Integer]:
