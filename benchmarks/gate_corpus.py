@@ -58,6 +58,7 @@ class Sample:
         policy: the reason the static policy gives, or ``passes``.
         runtime: the reasons it may earn where the policy is off; empty for an honest kernel.
         cuda_only: the cheat needs a GPU; elsewhere it may do no harm.
+        may_not_fit: drawn from a playbook's grid without regard to the chip, which may then refuse its tiles.
         first_stage: whether the first stage of the gate sees it; else the compile or a later stage does.
     """
 
@@ -69,6 +70,7 @@ class Sample:
     cuda_only: bool = False
     first_stage: bool = True
     caught_by: str = ""
+    may_not_fit: bool = False
 
     @property
     def honest(self) -> bool:
@@ -76,7 +78,7 @@ class Sample:
 
     def expected(self, policy_on: bool) -> tuple[str, ...]:
         if self.honest:
-            return (Reason.OK.value,)
+            return (Reason.OK.value, Reason.OUT_OF_RESOURCES.value) if self.may_not_fit else (Reason.OK.value,)
         return (self.policy,) if policy_on and self.policy != PASSES else self.runtime
 
 
@@ -135,7 +137,8 @@ def _generated() -> Iterator[Sample]:
                 entry.defaults(), *({n: rng.choice(v) for n, v in entry.grid} for _ in range(_N_POINTS)),
             ]  # fmt: skip
             for i, point in enumerate(points):
-                yield Sample(f"{problem}-{entry.name}-{i}", problem, entry.instantiate(point, chip, loaded.spec))
+                text = entry.instantiate(point, chip, loaded.spec)
+                yield Sample(f"{problem}-{entry.name}-{i}", problem, text, may_not_fit=i > 0)
         edits = [e for r in REWRITES for e in r.apply(first, Target.of(chip, loaded.spec))]
         fair = [e for e in edits if not any(word in e.summary for word in _PRECISION)]
         for i, edit in enumerate(random.Random(problem).sample(fair, min(_N_REWRITES, len(fair)))):
@@ -310,7 +313,7 @@ def summary(findings: Sequence[Finding]) -> dict[str, int]:
         "passed_when_run": sum(f.kind == "verified" for f in ran),
         "need_a_gpu": sum(f.right is None for f in ran),
         "honest": len({f.name for f in findings if f.honest}),
-        "false_rejections": sum(f.honest and f.kind == "rejected" for f in findings),
+        "false_rejections": sum(f.honest and f.kind == "rejected" and not f.right for f in findings),
         "unverified": sum(f.kind == "unverified" for f in findings),
         "mismatches": sum(f.right is False for f in findings),
     }

@@ -19,6 +19,7 @@ _CUDA = torch.device("cuda", 0)
 _NOWHERE = torch.device("meta")
 _LIKE = (torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like)
 _TO_HOST = frozenset({torch.Tensor.cpu, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
+_BASE = 1 << 44
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
@@ -78,9 +79,12 @@ def build(argument: Argument) -> Any:
 
 
 def address_of(tensor: torch.Tensor) -> int:
-    """Where it would lie were its storage at 0: Triton specialises on its alignment to 16 bytes alone."""
+    """Where it would lie were its storage at ``_BASE``: Triton specialises on its alignment to 16 bytes alone.
+
+    A kernel that is given the number itself has to be compiled for one of 64 bits, as every GPU's addresses are.
+    """
     with torch._C.DisableTorchFunction():
-        return int(tensor.storage_offset()) * int(tensor.element_size())
+        return _BASE + int(tensor.storage_offset()) * int(tensor.element_size())
 
 
 def _same_size(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
