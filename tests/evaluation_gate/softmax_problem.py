@@ -154,9 +154,9 @@ def knows_again(glance: str) -> str:
 
 
 CHEATS |= {
-    "knows its inputs again by the first value": (knows_again("x.flatten()[:1]"), "wrong_values"),
-    "knows its inputs again by every ninth value": (knows_again("x.flatten()[::9]"), "wrong_values"),
-    "knows its inputs again by the last row": (knows_again("x[-1]"), "wrong_values"),
+    "knows its inputs again by the first value": (knows_again("x.flatten()[:1]"), "forbidden_op"),
+    "knows its inputs again by every ninth value": (knows_again("x.flatten()[::9]"), "forbidden_op"),
+    "knows its inputs again by the last row": (knows_again("x[-1]"), "forbidden_op"),
     "torch computes from the second call on": (
         kernel(
             "calls[x.shape] = calls.get(x.shape, 0) + 1\nif calls[x.shape] == 1:\n"
