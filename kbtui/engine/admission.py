@@ -14,7 +14,7 @@ def first_kernel(problem: Problem) -> Proposal:
 
 
 def submission(command: CommandAccepted, structure: str) -> Proposal:
-    """A kernel a person or an agent handed in; it is told apart from its parent's structure only by its text."""
+    """A kernel a person or an agent handed in, of the structure that its fingerprint tells."""
     return Proposal(command.argument, Origin("person", "submit"), structure, command.note or "submitted by hand")
 
 

@@ -33,6 +33,7 @@ from kbtui.engine.requests import evaluation_request, proposal_request
 from kbtui.errors import DiskFullError, KbtuiError, UsageError
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.best import best_commit_with
+from kbtui.scheduler.fingerprint import structure_of
 from kbtui.scheduler.judge import judge
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.queue import entry_rung, next_action
@@ -202,7 +203,9 @@ class Engine:
 
     def _admit_submission(self, command: CommandAccepted) -> None:
         parent = command.parent if command.parent in self.state.tried else None
-        structure = self.state.tried[parent].candidate.structure if parent else "person"
+        above = self._source(parent) if parent else None
+        known = self.state.tried[parent].candidate.structure if parent else None
+        structure = structure_of(command.argument, above, known, "person")
         self._admit(submission(command, structure), parent)
 
     def _admit(self, proposal: Proposal, parent: str | None) -> None:

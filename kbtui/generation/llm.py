@@ -15,6 +15,7 @@ from kbtui.generation.openai_chat import OpenAiChat
 from kbtui.generation.repair import Mended, Rejected, repair
 from kbtui.generation.sameness import normalised_sha
 from kbtui.generation.signature import input_names
+from kbtui.scheduler.fingerprint import structure_of
 
 MAX_REPLIES = 2
 _TRIES = 3
@@ -158,7 +159,8 @@ class LlmGenerator:
             self._costs.notes.append(why)
 
     def _proposal(self, request: ProposalRequest, fitted: Fitted, reply: Reply, made: Mended) -> Proposal:
-        structure = request.parent.structure if request.parent is not None else f"{request.family or 'kernel'}/llm"
+        above = request.parent.structure if request.parent is not None else None
+        structure = structure_of(made.source, request.parent_source, above, request.family or "kernel")
         hint = request.hints[0].id if request.hints else None
         tokens = f", {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
         return Proposal(

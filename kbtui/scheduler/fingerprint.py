@@ -81,6 +81,14 @@ def same_structure(one: str, other: str) -> bool:
     return first == second if first is not None and second is not None else one == other
 
 
+def structure_of(source: str, parent_source: str | None, parent_structure: str | None, family: str) -> str:
+    """The parent's structure where a source does what its parent does; else its own, named after what it does."""
+    if parent_source is not None and parent_structure is not None and same_structure(parent_source, source):
+        return parent_structure
+    found = fingerprint(source)
+    return f"{family}/{found.label}" if found is not None else f"{family}/unread"
+
+
 def _is_jit(decorator: ast.expr) -> bool:
     name = decorator.func if isinstance(decorator, ast.Call) else decorator
     return _last(name) == "jit"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kbtui.scheduler.fingerprint import fingerprint, same_structure
+from kbtui.scheduler.fingerprint import fingerprint, same_structure, structure_of
 
 HEADER = "import torch\nimport triton\nimport triton.language as tl\n\n"
 ROW = (
@@ -131,3 +131,17 @@ def test_no_text_makes_it_raise(text):
     fingerprint(text)
     fingerprint(LOOP[: len(text) * 4] + text)
     assert same_structure(text, text)
+
+
+def test_a_source_that_does_what_its_parent_does_is_of_its_structure_and_another_is_not() -> None:
+    renamed = LOOP.replace("BLOCK", "TILE")
+    assert structure_of(renamed, LOOP, "row/looped", "row") == "row/looped"
+    others = {structure_of(other, LOOP, "row/looped", "row") for other in OTHERWISE.values()}
+    assert len(others) == len(OTHERWISE)
+    assert all(other.startswith("row/") for other in others)
+    assert "row/looped" not in others
+
+
+def test_a_source_without_a_parent_has_a_structure_of_its_own_also_where_it_cannot_be_read() -> None:
+    assert structure_of(LOOP, None, None, "row") == structure_of(LOOP, "other", "row/x", "row")
+    assert structure_of("no kernel", None, None, "person") == "person/unread"
