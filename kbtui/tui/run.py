@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from pathlib import Path
+from queue import Full
 from typing import Any
 
 from textual.theme import BUILTIN_THEMES
@@ -25,6 +26,8 @@ _SETTLED_AFTER_S = 2.0
 
 #: A key does not wait for the feed's thread, which decodes events, longer than this.
 _SWITCH_S = 0.001
+#: How long a full queue may stay full before it is looked whether anybody still empties it.
+_DEAD_AFTER_S = 0.2
 
 
 def run_viewer(
@@ -75,11 +78,11 @@ class _Signalled(Viewer):
     def _count_what_is_sent(self) -> None:
         driver, self.thrift = self._driver, Thrift(at_s=time.monotonic())
         if driver is not None:
-            write, thrift = driver.write, self.thrift
+            thrift = self.thrift
 
             def counted(text: str) -> None:
                 thrift.sent(len(text), time.monotonic())
-                write(text)
+                _send(driver, text)
 
             driver.write = counted  # type: ignore[assignment]
 
@@ -90,6 +93,23 @@ class _Signalled(Viewer):
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.action_leave)
         self.set_timer(_SETTLED_AFTER_S, _collect_from_now_on)
+
+
+def _send(driver: Any, text: str) -> None:
+    """Hand a text to the driver's writing thread, unless that ended because the terminal is gone.
+
+    A hang-up comes with SIGCONT, at which Textual starts a second writing thread; the dead terminal ends it at its
+    first write, and a viewer that goes on filling its queue would wait there for ever.
+    """
+    while (thread := driver._writer_thread) is not None:
+        if not thread.is_alive():
+            driver._writer_thread = None
+            return
+        try:
+            thread._queue.put(text, timeout=_DEAD_AFTER_S)
+        except Full:
+            continue
+        return
 
 
 def _collect_from_now_on() -> None:
