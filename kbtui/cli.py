@@ -301,17 +301,17 @@ def verify(
     from kbtui.commands.verify import BISECT_SKIP, Asked
     from kbtui.commands.verify import verify as run_gate
 
-    settings = settings_of(workspace=workspace, device=device)
-    if explain and kernel is None and not harden:
-        from kbtui.commands.explain import explain_problem
-
-        finish(explain_problem(problem, settings.device, as_json))
-    asked = Asked(workspace_of(workspace), problem, kernel, settings.device, seed, as_json, explain, allclose)
-    if harden or write is not None:
-        from kbtui.commands.harden import harden_file
-
-        finish(harden_file(asked, write))
     try:
+        settings = settings_of(workspace=workspace, device=device)
+        if explain and kernel is None and not harden:
+            from kbtui.commands.explain import explain_problem
+
+            finish(explain_problem(problem, settings.device, as_json))
+        asked = Asked(workspace_of(workspace), problem, kernel, settings.device, seed, as_json, explain, allclose)
+        if harden or write is not None:
+            from kbtui.commands.harden import harden_file
+
+            finish(harden_file(asked, write))
         code = run_gate(asked)
     except KbtuiError as error:
         if not bisect:

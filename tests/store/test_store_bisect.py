@@ -17,7 +17,7 @@ PROBLEM = """
 name = "negate"
 summary = "The negative of a vector"
 dtype = "float32"
-distributions = ["normal", "wide"]
+distributions = ["normal"]
 bytes = "2 * n * itemsize"
 flops = "n"
 tune = [{ dims = { n = 4096 }, from_rung = 1 }]

@@ -20,6 +20,7 @@ _NOWHERE = torch.device("meta")
 _LIKE = (torch.empty_like, torch.zeros_like, torch.ones_like, torch.full_like)
 _TO_HOST = frozenset({torch.Tensor.cpu, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__})
 _BASE = 1 << 44
+_PARSE_TO = torch._C._nn._parse_to
 _STREAM = SimpleNamespace(cuda_stream=0, device=_CUDA, synchronize=lambda: None)
 
 
@@ -45,6 +46,9 @@ class SaysCuda(TorchFunctionMode):
             return address_of(args[0])
         if func in _TO_HOST or (func is torch.Tensor.to and "cpu" in map(str, (*args[1:2], *(kwargs or {}).values()))):
             self._brought.append(f"Tensor.{func.__name__}")
+        if func is _PARSE_TO:
+            # What ``Module.to`` reads of its arguments; where its tensors go is asked of each of them.
+            return func(*args, **(kwargs or {}))
         if func is torch.device:
             # A device is only a name until something is made on it.
             return func(*args, **(kwargs or {}))
