@@ -54,13 +54,13 @@ bench-viewer: dev ## Time the viewer on a run of 100,000 candidates, and weigh w
 	@$(PY) benchmarks/viewer_scale.py
 	@$(PY) benchmarks/viewer_traffic.py
 
-walk: dev ## Write docs/walk.txt: a search over ssh, as a terminal showed it (a few minutes; sshd and tmux)
+walk: dev ## Write docs/walk.txt: a search over ssh, as a terminal showed it (needs sshd and tmux)
 	@$(PY) docs/walk.py
 
 bench-store: dev ## Time the store with 100,000 candidates in it (a few minutes, 1 GB of disk)
 	@$(PY) benchmarks/store_scale.py
 
-bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hostile, and check that nothing is left
+bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hostile; nothing may be left
 	@$(PY) benchmarks/endurance.py --device model:a100 --candidates 200
 
 bench-screening: dev ## Time what it costs to screen a candidate on the GPU, beside a process for each

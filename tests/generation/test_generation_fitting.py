@@ -35,7 +35,7 @@ def test_a_prompt_that_fits_is_the_whole_prompt(full):
 def test_whatever_the_context_the_prompt_and_a_whole_kernel_fit_in_it(full):
     whole = tokens_of(build_prompt(full, REJECTED)) + LEAST_REPLY_TOKENS
     n_left_out = []
-    for model_tokens in range(LEAST_REPLY_TOKENS, whole + 200, 50):
+    for model_tokens in range(LEAST_REPLY_TOKENS, whole + 200, 20):
         fitted = fit_prompt(full, REJECTED, model_tokens)
         if isinstance(fitted, int):
             assert fitted > model_tokens
@@ -46,7 +46,7 @@ def test_whatever_the_context_the_prompt_and_a_whole_kernel_fit_in_it(full):
         assert SOURCE.strip() in fitted.prompt
         n_left_out.append(len(fitted.left_out))
     assert n_left_out == sorted(n_left_out, reverse=True)
-    assert n_left_out[0] >= 3
+    assert n_left_out[0] >= 2
     assert n_left_out[-1] == 0
 
 
