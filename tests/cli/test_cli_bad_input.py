@@ -1,7 +1,7 @@
 """Whatever is wrong with what a user gives: one line on stderr, no data, the documented exit code, nothing begun."""
 
-import os
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
