@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
 from queue import Full
 from typing import Any
@@ -78,11 +79,13 @@ class _Signalled(Viewer):
     def _count_what_is_sent(self) -> None:
         driver, self.thrift = self._driver, Thrift(at_s=time.monotonic())
         if driver is not None:
-            thrift = self.thrift
+            thrift, write = self.thrift, driver.write
+            # Only a terminal has a writing thread; a browser is written to directly.
+            send = partial(_send, driver) if hasattr(driver, "_writer_thread") else write
 
             def counted(text: str) -> None:
                 thrift.sent(len(text), time.monotonic())
-                _send(driver, text)
+                send(text)
 
             driver.write = counted  # type: ignore[assignment]
 

@@ -167,6 +167,7 @@ def test_a_variable_that_is_nearly_a_setting_is_named(tmp_path: Path) -> None:
 def test_a_workspace_that_cannot_be_written(tmp_path: Path, finished: Path) -> None:
     place = tmp_path / "read-only"
     shutil.copytree(finished, place)
+    (tmp_path / "mine.py").write_text((SOFTMAX / "kernel.py").read_text() + "\n# mine\n")
     if subprocess.run(["mount", "--bind", "-o", "ro", place, place], capture_output=True, check=False).returncode:
         pytest.skip("mounting is not permitted")
     try:
@@ -176,7 +177,7 @@ def test_a_workspace_that_cannot_be_written(tmp_path: Path, finished: Path) -> N
             ("run", "softmax", "--detach", *MODEL),
             ("resume", "--headless", "--candidates", "1"),
             ("verify", "softmax", *MODEL[:2]),
-            ("submit", SOFTMAX / "kernel.py"),
+            ("submit", tmp_path / "mine.py"),
             ("reindex",),
             ("status",),
         ):
