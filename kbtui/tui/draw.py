@@ -93,7 +93,7 @@ def step_curve(
         label = f"{(at_row[r].value if on_level else y):.2f}"
         text = f"{label if r in labelled else '':>{label_width - 1}} "
         axis = g.axis_zero if on_level else g.axis if r in labelled else g.divider
-        out.append(((text + axis, Role.DIM), *_merged(grid[r])))
+        out.append(((text + axis, Role.DIM), *merged(grid[r])))
     return out
 
 
@@ -124,7 +124,7 @@ def scatter(values: Sequence[float], level: float, width: int, height: int, g: G
         grid[row_of(y)][i // per_cell] = (g.dots[1] if cell[0] in g.dots else g.dots[0], role)
     labels = {0: low, height - 1: high, row_of(level): level}
     return [
-        ((f"{labels[r]:.3f} " if r in labels else " " * 6, Role.DIM), *_merged(grid[r]))
+        ((f"{labels[r]:.3f} " if r in labels else " " * 6, Role.DIM), *merged(grid[r]))
         for r in range(height - 1, -1, -1)
     ]
 
@@ -164,7 +164,7 @@ def _draw_steps(grid: list[list[Part]], rows: Sequence[int | None], g: Glyphs) -
         grid[rows[last] or 0][last] = (g.point, Role.GOOD)
 
 
-def _merged(cells: Sequence[Part]) -> list[Part]:
+def merged(cells: Sequence[Part]) -> list[Part]:
     """Neighbouring cells of one role as one part: fewer escape codes on the line."""
     out: list[Part] = []
     for text, role in cells:

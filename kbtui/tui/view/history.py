@@ -8,9 +8,9 @@ from kbtui.scheduler.state import Tried
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
-from kbtui.tui.text import Line, Role, columns, fit, wrap
+from kbtui.tui.text import Line, Role, columns, fit
 from kbtui.tui.view.board import matches
-from kbtui.tui.view.lineage import bests
+from kbtui.tui.view.lineage import bests, nothing_listed
 from kbtui.tui.view.standing import ROLES, Standing, glyph_of, number_of, rung_of, standing_of
 
 
@@ -90,13 +90,8 @@ def history_line(moment: Moment, candidate: str, width: int, g: Glyphs) -> Line:
 
 
 def empty_history(width: int, query: str, only_bests: bool) -> list[Line]:
-    if query:
-        return wrap(f"No candidate matches “{query}”. Esc shows all again.", width, Role.DIM)
-    if only_bests:
-        return wrap("Nothing has been the best of its rung yet. i shows every candidate.", width, Role.DIM)
-    return wrap(
+    what = (
         "Every candidate of the run appears here as a row: where it came from, its state and its speed over the first "
-        "kernel. The first comes when the engine has read the problem's kernel; e submits one of yours.",
-        width,
-        Role.DIM,
+        "kernel."
     )
+    return nothing_listed(what, width, query, only_bests)

@@ -124,13 +124,15 @@ def _speed(tried: Tried, best: float, g: Glyphs) -> Line:
 
 
 def empty_lineage(width: int, query: str, only_bests: bool) -> Sequence[Line]:
+    what = "Each candidate appears here under the one it was made from, with its speed over the first kernel."
+    return nothing_listed(what, width, query, only_bests)
+
+
+def nothing_listed(what: str, width: int, query: str, only_bests: bool) -> list[Line]:
+    """Why a list of candidates is empty, and which key changes that. ``what`` will appear in it, as a sentence."""
     if query:
         return wrap(f"No candidate matches “{query}”. Esc shows all again.", width, Role.DIM)
     if only_bests:
         return wrap("Nothing has been the best of its rung yet. i shows every candidate.", width, Role.DIM)
-    return wrap(
-        "Each candidate appears here under the one it was made from, with its speed over the first kernel. "
-        "The first comes when the engine has read the problem's kernel; e submits one of yours.",
-        width,
-        Role.DIM,
-    )
+    first = "The first comes when the engine has read the problem's kernel; e submits one of yours."
+    return wrap(f"{what} {first}", width, Role.DIM)

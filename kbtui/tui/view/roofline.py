@@ -5,15 +5,15 @@ Patterson, "Roofline", CACM 52(4), 2009.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import ProblemSpec
 from kbtui.domain.profile import Diagnosis, Profile
 from kbtui.scheduler.state import Tried
+from kbtui.tui.draw import merged
 from kbtui.tui.glyphs import Glyphs
-from kbtui.tui.text import Line, Part, Role, clip, line, wrap
+from kbtui.tui.text import Line, Part, Role, clip, wrap
 
 DRAM_READ, DRAM_WRITE = "dram__bytes_read.sum", "dram__bytes_write.sum"
 #: How far the ledger's bound may be from the one of the declared formulas before they are not believed.
@@ -109,7 +109,7 @@ def roofline_lines(view: Roofline, width: int, height: int, g: Glyphs) -> list[L
     out: list[Line] = [((f"{'TFLOP/s':>7} ", Role.DIM), (f"roofline on {view.shape}", Role.DIM))]
     for r in range(rows - 1, -1, -1):
         label = _number(scale.tflops(r)) if r in (0, rows // 2, rows - 1) else ""
-        out.append(((f"{label:>6} {g.axis if label else g.divider}", Role.DIM), *_merged(grid[r])))
+        out.append(((f"{label:>6} {g.axis if label else g.divider}", Role.DIM), *merged(grid[r])))
     return [clip(row, width, g.ellipsis) for row in (*out, _axis(scale, columns), *_legend(view, width, g))]
 
 
@@ -184,13 +184,3 @@ def _legend(view: Roofline, width: int, g: Glyphs) -> list[Line]:
 def _number(value: float) -> str:
     """At most six characters."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}" if value >= 0.01 else f"{value:.0e}"
-
-
-def _merged(cells: Sequence[Part]) -> Line:
-    out: list[Part] = []
-    for text, role in cells:
-        if out and out[-1][1] is role:
-            out[-1] = (out[-1][0] + text, role)
-        else:
-            out.append((text, role))
-    return line(*out)
