@@ -37,10 +37,7 @@ class BenchReport:
     def share_of_bound(self, timing: ShapeTiming) -> float:
         """The problem's own bound over the time, 0 to 1: bytes at the data sheet's bandwidth, or flops at its rate."""
         shape = next(s for s in self.problem.shapes if s.name == timing.shape)
-        dtype = self.problem.dtype_of(shape)
-        return (
-            self.device.bound_us(self.problem.bytes_moved(shape), self.problem.flops(shape), dtype) / timing.device_us
-        )
+        return self.problem.bound_us(shape, self.device) / timing.device_us
 
     def to_plain(self) -> dict[str, Any]:
         return {

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kbtui.domain.device import DeviceSpec
+
 
 class ShapeRole(StrEnum):
     """What a shape is for: TUNE is timed, HIDDEN only verified, PROXY small enough for the interpreter."""
@@ -96,6 +98,10 @@ class ProblemSpec:
 
     def flops(self, shape: Shape) -> float:
         return evaluate_formula(self.flops_formula, self._names(shape))
+
+    def bound_us(self, shape: Shape, device: DeviceSpec) -> float:
+        """The problem's own bound on a device, microseconds: no correct kernel is faster."""
+        return device.bound_us(self.bytes_moved(shape), self.flops(shape), self.dtype_of(shape))
 
     def _names(self, shape: Shape) -> dict[str, float]:
         return {**shape.as_dict(), "itemsize": ITEM_BYTES[self.dtype_of(shape)]}

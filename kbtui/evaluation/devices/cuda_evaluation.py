@@ -264,9 +264,7 @@ class Evaluation:
         return traffic.of(self.request.source, shape, resources) if traffic is not None else None
 
     def _bound_us(self, shape: Shape) -> float:
-        return self.opened.chip.bound_us(
-            self.spec.bytes_moved(shape), self.spec.flops(shape), self.spec.dtype_of(shape)
-        )
+        return self.spec.bound_us(shape, self.opened.chip)
 
     def _profiled(self, shape: Shape, time_us: float, resources: tuple[KernelResources, ...]) -> Profile:
         """ncu in a process of its own."""

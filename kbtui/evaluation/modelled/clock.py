@@ -37,8 +37,7 @@ class ModelledClock:
 
     def bound_us(self, shape: Shape) -> float:
         """The problem's own bound on this device."""
-        spec = self._spec
-        return self._device.bound_us(spec.bytes_moved(shape), spec.flops(shape), spec.dtype_of(shape))
+        return self._spec.bound_us(shape, self._device)
 
     def _model(self, sha: str, source: str, shapes: list[Shape], resources: Sequence[KernelResources]) -> None:
         traces = self._tracer.traces(source, shapes)

@@ -39,7 +39,7 @@ def proxy_time(spec: ProblemSpec, device: DeviceSpec, shape: Shape, found: Proxy
     """An estimate on a tune shape, never under the problem's bound."""
     passes = max(1.0, found.passes) if found else _UNKNOWN_PASSES
     n_launches = found.n_launches if found else 1.0
-    bound_us = device.bound_us(spec.bytes_moved(shape), spec.flops(shape), spec.dtype_of(shape))
+    bound_us = spec.bound_us(shape, device)
     memory_us = passes * spec.bytes_moved(shape) / (device.dram_gb_s * 1e3 * DRAM_EFFICIENCY)
     launch_us = device.launch_us * (1 + 0.5 * max(0.0, n_launches - 1))
     total = launch_us + max(memory_us, bound_us * max(1.0, passes))
