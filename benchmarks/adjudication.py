@@ -26,9 +26,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kbtui.commands.profile import on_shape
 from kbtui.domain.evaluation import EvaluationRequest, Opponent
 from kbtui.domain.measurement import LiveSample
-from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.problem import Problem
 from kbtui.domain.rung import DEFAULT_LADDER, MEASURE, PROFILE
 from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.problems import load_problem
@@ -97,13 +98,12 @@ class Row:
 
 def problem_of(shape_name: str) -> Problem:
     """The softmax sample, timed on one shape only."""
-    problem = load_problem("softmax")
-    spec = problem.spec
-    timed = next(s for s in spec.shapes if s.role is ShapeRole.TUNE and s.name == "16x16384")
-    if shape_name == LARGE:
-        timed = replace(timed, name=LARGE, dims=tuple((k, 3072 if k == "rows" else v) for k, v in timed.dims))
-    others = tuple(s for s in spec.shapes if s.role is not ShapeRole.TUNE)
-    return replace(problem, spec=replace(spec, shapes=(replace(timed, from_rung=1), *others)))
+    problem = on_shape(load_problem("softmax"), SMALL)
+    if shape_name == SMALL:
+        return problem
+    small, *others = problem.spec.shapes
+    large = replace(small, name=LARGE, dims=tuple((k, 3072 if k == "rows" else v) for k, v in small.dims))
+    return replace(problem, spec=replace(problem.spec, shapes=(large, *others)))
 
 
 def source(kind: Kind, index: int, side: str, extra_pct: int) -> str:

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kbtui.benching.result import Benched, BenchReport, histogram
-from kbtui.domain.measurement import Clock, Comparison, Outcome, ShapeRatio, ShapeTiming
+from kbtui.domain.measurement import Clock, Comparison, ShapeRatio, ShapeTiming
 
 OTHERS = ("eager", "compile", "first")
 N_BINS = 32
@@ -76,8 +76,7 @@ def _ratio(found: ShapeRatio | Comparison, sign: str) -> str:
 
 def _whole(found: Comparison, sign: str) -> str:
     """A ratio nobody decided about is not called a win."""
-    said = {Outcome.FASTER: "faster", Outcome.SLOWER: "slower", Outcome.TIE: "tie", Outcome.UNCLEAR: "unclear"}
-    return f"{_ratio(found, sign)} {said[found.outcome]}"
+    return f"{_ratio(found, sign)} {found.outcome}"
 
 
 def _histograms(kernel: Benched, ascii_only: bool) -> Iterator[str]:

@@ -1,19 +1,19 @@
 """bench: time kernels beside PyTorch, without a search. Effects: a device, stdout."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from kbtui.benching.result import Benched, BenchReport, samples_of
 from kbtui.benching.table import render
+from kbtui.commands.verify import EXITS, whole_gate
 from kbtui.console import tell
-from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent
+from kbtui.domain.evaluation import EvaluationRequest, Opponent
 from kbtui.domain.measurement import LiveSample
-from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, Rung
+from kbtui.domain.rung import CONFIRM, Rung
 from kbtui.engine.ports import Device
-from kbtui.errors import ExitCode, UsageError
+from kbtui.errors import UsageError
 
 FIRST = "first"
 
@@ -63,19 +63,13 @@ def _benched(device: Device, sources: dict[str, str], rung: Rung, seed: int) -> 
 
 
 def _one(device: Device, name: str, source: str, first: Opponent | None, rung: Rung, seed: int) -> Benched:
-    def evaluated(at: Rung, passed_stage: int) -> Evaluated:
-        request = EvaluationRequest(name, source, at, seed, passed_stage, None, first)
-        return device.evaluate(request, _unwatched)
-
-    compiled = evaluated(DEFAULT_LADDER[0], -1)
-    if not compiled.outcome.verdict.ok:
-        return Benched(name, compiled.outcome.verdict)
-    gated = evaluated(replace(rung, max_pairs=0), 0)
-    if not gated.outcome.verdict.ok:
-        return Benched(name, gated.outcome.verdict)
-    found = evaluated(rung, rung.gate_stage)
+    verdict = whole_gate(device, source, seed)
+    if not verdict.ok:
+        return Benched(name, verdict)
+    request = EvaluationRequest(name, source, rung, seed, rung.gate_stage, None, first)
+    found = device.evaluate(request, _unwatched)
     taken = [samples_of(json.loads(a.content)) for a in found.attachments if a.name.startswith("samples-")]
-    verdict = gated.outcome.verdict if found.outcome.verdict.ok else found.outcome.verdict
+    verdict = verdict if found.outcome.verdict.ok else found.outcome.verdict
     return Benched(name, verdict, found.outcome.measurement, taken[0] if taken else {})
 
 
@@ -100,6 +94,4 @@ def _print(report: BenchReport, as_json: bool, ascii_only: bool) -> None:
 
 
 def _exit_code(report: BenchReport) -> int:
-    from kbtui.commands.verify import EXITS
-
-    return max(int(EXITS[k.verdict.kind]) for k in report.kernels) if report.kernels else int(ExitCode.DONE)
+    return max(int(EXITS[k.verdict.kind]) for k in report.kernels)
