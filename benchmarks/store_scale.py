@@ -311,6 +311,14 @@ def disk_bytes(folder: Path) -> int:
     return sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())
 
 
+def write_report(report: dict[str, object], out: Path | None) -> None:
+    """On stdout, and into ``out`` where one is named."""
+    text = json.dumps(report, indent=2)
+    print(text)
+    if out:
+        out.write_text(text + "\n")
+
+
 def machine() -> dict[str, object]:
     kind = subprocess.run(["df", "--output=fstype", tempfile.gettempdir()], capture_output=True, text=True)
     git = subprocess.run(["git", "--version"], capture_output=True, text=True)
@@ -369,10 +377,7 @@ def main() -> int:
     finally:
         if not args.keep:
             shutil.rmtree(folder, ignore_errors=True)
-    text = json.dumps(report, indent=2)
-    print(text)
-    if args.out:
-        args.out.write_text(text + "\n")
+    write_report(report, args.out)
     return 0
 
 

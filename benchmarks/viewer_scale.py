@@ -11,7 +11,6 @@ to the arrival of the line that tells about the candidate it moved to. Effects: 
 import argparse
 import contextlib
 import fcntl
-import json
 import os
 import pty
 import re
@@ -29,7 +28,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from store_scale import candidate, compiled, fill, kernel, machine, quantiles, screened
+from store_scale import candidate, compiled, fill, kernel, machine, quantiles, screened, write_report
 
 from kbtui.domain.event import CandidateAdmitted, ProposalsMade
 from kbtui.domain.measurement import LiveSample
@@ -246,10 +245,7 @@ def main() -> int:
     finally:
         if not args.store:
             shutil.rmtree(folder, ignore_errors=True)
-    text = json.dumps(report, indent=2)
-    print(text)
-    if args.out:
-        args.out.write_text(text + "\n")
+    write_report(report, args.out)
     return 0
 
 

@@ -9,14 +9,13 @@ Effects: processes, a store in the temporary folder.
 
 import argparse
 import contextlib
-import json
 import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from store_scale import machine, started
+from store_scale import machine, started, write_report
 from viewer_scale import CARD, RUN, Screen, append, engine_like
 
 from store.record import create_run
@@ -73,10 +72,7 @@ def main() -> int:
             with beside(root):
                 sent = {f"refresh_{hz:g}": bytes_a_second(root, hz, args.seconds) for hz in args.refresh}
             report[f"{name}_bytes_a_second"] = sent
-    text = json.dumps(report, indent=2)
-    print(text)
-    if args.out:
-        args.out.write_text(text + "\n")
+    write_report(report, args.out)
     return 0
 
 
