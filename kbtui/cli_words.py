@@ -13,6 +13,7 @@ from kbtui.errors import UsageError
 if TYPE_CHECKING:
     from kbtui.commands.view import Look
     from kbtui.config import Settings
+    from kbtui.domain.event import Budget
 
 Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="Folder of runs; default ./.kbtui")]
 RunName = Annotated[
@@ -82,6 +83,13 @@ def seconds_of(text: str) -> float:
     from kbtui.budget import parse_duration_s
 
     return parse_duration_s(text)
+
+
+def budget_of(wall: str | None, candidates: int | None, gpu: str | None, llm_tokens: int | None) -> "Budget":
+    """The limits that were given; durations as people write them."""
+    from kbtui.domain.event import Budget
+
+    return Budget(seconds_of(wall) if wall else None, candidates, seconds_of(gpu) if gpu else None, llm_tokens)
 
 
 def look_of(settings: "Settings") -> "Look":
