@@ -69,7 +69,7 @@ class Search:
         return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     workspace = tmp_path_factory.mktemp("session") / "runs"
     words = ("run", "softmax", "--detach", "--unvetted", "--device", "model:a100", "--budget", "1h")

@@ -48,7 +48,7 @@ def serving(search, *more: str) -> Iterator[int]:
         process.terminate()
         _, said = process.communicate(timeout=LIMIT_S)
     assert f"run {search.run} at http://127.0.0.1:{port}".encode() in said
-    assert b"Traceback" not in said
+    assert b"Traceback" not in said, said.decode()
 
 
 @dataclass
