@@ -38,7 +38,8 @@ def viewer_command(workspace: Path, run: str, look: Look, steer: bool) -> str:
     """The shell's words for the viewer that a page shows."""
     words = [sys.executable, "-m", "kbtui", "attach", run, "--workspace", str(workspace)]
     words += ["--refresh", f"{look.refresh_hz:g}", "--theme", look.theme or BROWSER_THEME]
-    return shlex.join(words if steer and not look.readonly else [*words, "--readonly"])
+    # exec: a shell between would be what is ended, and the viewer would stay
+    return "exec " + shlex.join(words if steer and not look.readonly else [*words, "--readonly"])
 
 
 def _is_loopback(host: str) -> bool:
