@@ -12,20 +12,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import select
-
 from kbtui.domain.candidate import ArtifactRef, Attachment, source_sha
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.errors import EngineError, UsageError
 from store.artifacts import read_artifact, store_artifact
 from store.gitio import ObjectStore, list_refs, move_ref, run_git
-from store.index import open_for_reading
 from store.ledger import IDENTITY, RUNS, Entry, RunBranch, read_commit, read_source, run_names
 from store.lock import EngineLock
+from store.opening import open_for_reading
 from store.readme_branch import write_readme_branch
 from store.record import next_run_name
 from store.reindex import open_or_rebuild, reconcile
-from store.tables import ARTIFACT
 from store.tidying import sweep
 from store.workspace import Workspace, open_workspace
 
@@ -87,12 +84,10 @@ def import_runs(workspace: Workspace, source: Path, only: tuple[str, ...] = ()) 
 
 def run_artifacts(workspace: Workspace, run: str) -> tuple[RunArtifact, ...]:
     """Every file that a run's events name, in order, whether it is on this machine or not."""
-    connection = open_for_reading(workspace.index)
-    with contextlib.closing(connection):
-        rows = connection.execute(select(ARTIFACT).where(ARTIFACT.c.run == run).order_by(ARTIFACT.c.seq, ARTIFACT.c.n))
-        found = tuple(RunArtifact(row.seq, row.candidate, ArtifactRef(row.name, row.sha256)) for row in rows)
-    connection.engine.dispose()
-    return found
+    query = "SELECT seq, candidate, name, sha256 FROM artifact WHERE run = ? ORDER BY seq, n"
+    with contextlib.closing(open_for_reading(workspace.index)) as connection:
+        rows = connection.execute(query, (run,)).fetchall()
+    return tuple(RunArtifact(r["seq"], r["candidate"], ArtifactRef(r["name"], r["sha256"])) for r in rows)
 
 
 @dataclass(frozen=True, slots=True)

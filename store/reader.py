@@ -7,10 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from sqlalchemy import Connection, Executable, Row, func, insert, select
-from sqlalchemy.exc import OperationalError
+from sqlite3 import OperationalError, Row
 
 from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import ArtifactRef
@@ -22,14 +19,14 @@ from kbtui.scheduler.state import RunState
 from store import window
 from store.artifacts import read_artifact
 from store.gitio import ObjectStore
-from store.index import DamagedIndexError, EmptyIndexError, open_for_commands, open_for_reading
 from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
+from store.opening import DamagedIndexError, EmptyIndexError, asking, open_for_reading
 from store.run_name import under_name
-from store.tables import ARTIFACT, CANDIDATE, COMMAND, EVENT, HEARTBEAT, LIVE_SAMPLE, RUN
 from store.workspace import Workspace
 
+_INSERT_COMMAND = "INSERT INTO command (run, id, kind, argument, note, parent) VALUES (?, ?, ?, ?, ?, ?)"
 _OF_A_CANDIDATE = (CommandKind.PIN, CommandKind.PRUNE, CommandKind.PROMOTE)
 #: An engine beats once a second. On a disk without room it cannot even say that it waits: then a reader says it.
 MUTE_S = 2.5
@@ -118,20 +115,19 @@ class Reader:
     def data_version(self) -> int:
         """Changes whenever something was written since the last call; costs a fraction of a millisecond."""
         with self._lock:
-            version: int = self._connection.exec_driver_sql("PRAGMA data_version").scalar_one()
-            self._connection.rollback()
-        return version
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
     def runs(self) -> list[RunRow]:
         """All runs, the latest first."""
         holder = lock_holder(self.workspace.lock)
         at_work = holder.run if holder else None
-        rows = self._all(select(RUN).order_by(RUN.c.started_at.desc()))
-        return [_run_row(row, row.run == at_work) for row in rows]
+        rows = self._all("SELECT * FROM run ORDER BY started_at DESC")
+        return [_run_row(row, row["run"] == at_work) for row in rows]
 
     def envelopes(self, run: str, after_seq: int = -1) -> list[Envelope]:
-        query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.seq > after_seq)
-        return [under_name(run, envelope_of_json(row.body)) for row in self._all(query.order_by(EVENT.c.seq))]
+        rows = self._all("SELECT body FROM event WHERE run = ? AND seq > ? ORDER BY seq", (run, after_seq))
+        return [under_name(run, envelope_of_json(row["body"])) for row in rows]
 
     def first_window(self, run: str, n_newest: int) -> Window:
         """Enough of a run to show it: its newest candidates, and the older ones that matter."""
@@ -173,25 +169,22 @@ class Reader:
     def engine(self) -> EngineStatus | None:
         """The engine at work here, or else the last that was; None where there was none."""
         holder = lock_holder(self.workspace.lock)
-        query = select(HEARTBEAT).order_by(HEARTBEAT.c.at_s.desc()).limit(1)
-        if holder:
-            query = query.where(HEARTBEAT.c.run == holder.run, HEARTBEAT.c.pid == holder.pid)
-        beat = next(iter(self._all(query)), None)
+        of_holder, values = ("WHERE run = ? AND pid = ?", (holder.run, holder.pid)) if holder else ("", ())
+        beat = next(iter(self._all(f"SELECT * FROM heartbeat {of_holder} ORDER BY at_s DESC LIMIT 1", values)), None)
         if holder and beat is None:
             return EngineStatus(holder.pid, holder.run, True, holder.started_at, None, "starting", None, None, 0.0, 0.0)
         if beat is None:
             return None
         started_at = holder.started_at if holder else ""
-        age_s = max(0.0, time.time() - beat.at_s)
+        age_s = max(0.0, time.time() - beat["at_s"])
         mute = holder is not None and age_s > MUTE_S and shutil.disk_usage(self.workspace.root).free < NO_ROOM_BYTES
-        activity = f"waiting: no room for {self.workspace.root}; make some and it goes on" if mute else beat.activity
-        told = (activity, beat.candidate, beat.rung, beat.wall_s, beat.gpu_s)
-        return EngineStatus(beat.pid, beat.run, holder is not None, started_at, age_s, *told)
+        activity = f"waiting: no room for {self.workspace.root}; make some and it goes on" if mute else beat["activity"]
+        told = (activity, beat["candidate"], beat["rung"], beat["wall_s"], beat["gpu_s"])
+        return EngineStatus(beat["pid"], beat["run"], holder is not None, started_at, age_s, *told)
 
     def live_samples(self, run: str, after_id: int = 0) -> list[tuple[int, LiveSample]]:
-        query = select(LIVE_SAMPLE).where(LIVE_SAMPLE.c.run == run, LIVE_SAMPLE.c.id > after_id)
-        rows = self._all(query.order_by(LIVE_SAMPLE.c.id))
-        return [(row.id, _live_sample(row)) for row in rows]
+        rows = self._all("SELECT * FROM live_sample WHERE run = ? AND id > ? ORDER BY id", (run, after_id))
+        return [(row["id"], _live_sample(row)) for row in rows]
 
     def insert_command(
         self, run: str, kind: CommandKind, argument: str = "", note: str = "", parent: str | None = None
@@ -202,32 +195,29 @@ class Reader:
         written here; EngineError where it may be tried again.
         """
         _check_argument(kind, argument, note)
-        row = {"run": run, "kind": str(kind), "argument": argument, "note": note, "parent": parent}
-        last = select(func.max(COMMAND.c.id)).where(COMMAND.c.run == run)
         try:
-            with open_for_commands(self.workspace.index).begin() as connection:
-                if connection.execute(select(RUN.c.run).where(RUN.c.run == run)).first() is None:
+            with asking(self.workspace.index) as connection:
+                if connection.execute("SELECT 1 FROM run WHERE run = ?", (run,)).fetchone() is None:
                     raise UsageError(f"no run {run!r} in {self.workspace.root}", "`kbtui ls` lists the runs")
                 _check_candidate(connection, run, argument if kind in _OF_A_CANDIDATE else parent)
-                number: int = (connection.execute(last).scalar_one() or 0) + 1
-                connection.execute(insert(COMMAND).values(id=number, **row))
+                (last,) = connection.execute("SELECT max(id) FROM command WHERE run = ?", (run,)).fetchone()
+                number: int = (last or 0) + 1
+                connection.execute(_INSERT_COMMAND, (run, number, str(kind), argument, note, parent))
         except OperationalError as error:
             raise _not_written(self.workspace, error) from error
         return number
 
     def commands(self, run: str) -> list[CommandRow]:
-        rows = self._all(select(COMMAND).where(COMMAND.c.run == run).order_by(COMMAND.c.id))
+        rows = self._all("SELECT * FROM command WHERE run = ? ORDER BY id", (run,))
         return [
-            CommandRow(row.id, CommandKind(row.kind), row.argument, row.note, row.parent, row.accepted_seq)
-            for row in rows
+            CommandRow(r["id"], CommandKind(r["kind"]), r["argument"], r["note"], r["parent"], r["accepted_seq"])
+            for r in rows
         ]
 
     def artifacts(self, run: str, candidate: str) -> list[ArtifactRef]:
         """What is stored beside a candidate's events, oldest first."""
-        of_candidate = (ARTIFACT.c.run == run, ARTIFACT.c.candidate == candidate)
-        query = select(ARTIFACT.c.name, ARTIFACT.c.sha256).where(*of_candidate)
-        rows = self._all(query.order_by(ARTIFACT.c.seq, ARTIFACT.c.n))
-        return [ArtifactRef(row.name, row.sha256) for row in rows]
+        query = "SELECT name, sha256 FROM artifact WHERE run = ? AND candidate = ? ORDER BY seq, n"
+        return [ArtifactRef(row["name"], row["sha256"]) for row in self._all(query, (run, candidate))]
 
     def artifact(self, sha256: str) -> bytes:
         return read_artifact(self.workspace.artifacts, sha256)
@@ -236,7 +226,6 @@ class Reader:
         with self._lock:
             self._objects.close()
             self._connection.close()
-            self._connection.engine.dispose()
 
     def __enter__(self) -> "Reader":
         return self
@@ -246,14 +235,12 @@ class Reader:
 
     def last_seq(self, run: str) -> int:
         """Number of a run's last event, -1 where there is no such run."""
-        rows = self._all(select(RUN.c.seq).where(RUN.c.run == run))
-        return int(rows[0].seq) if rows else -1
+        rows = self._all("SELECT seq FROM run WHERE run = ?", (run,))
+        return int(rows[0]["seq"]) if rows else -1
 
-    def _all(self, query: Executable) -> Sequence[Row[Any]]:
+    def _all(self, query: str, values: Sequence[object] = ()) -> Sequence[Row]:
         with self._lock:
-            rows = self._connection.execute(query).all()
-            self._connection.rollback()
-        return rows
+            return self._connection.execute(query, values).fetchall()
 
 
 def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
@@ -265,15 +252,15 @@ def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
         raise UsageError("the command holds a character that is not Unicode's", "give text in UTF-8") from None
 
 
-def _check_candidate(connection: Connection, run: str, candidate: str | None) -> None:
-    known = select(CANDIDATE.c.id).where(CANDIDATE.c.run == run, CANDIDATE.c.id == candidate)
-    if candidate is not None and connection.execute(known).first() is None:
+def _check_candidate(connection: sqlite3.Connection, run: str, candidate: str | None) -> None:
+    known = "SELECT 1 FROM candidate WHERE run = ? AND id = ?"
+    if candidate is not None and connection.execute(known, (run, candidate)).fetchone() is None:
         raise UsageError(f"run {run} has no candidate {candidate!r}", f"`kbtui log {run}` names them")
 
 
 def _not_written(workspace: Workspace, error: OperationalError) -> KbtuiError:
-    said = f"the command was not written into {workspace.index}: {error.orig}"
-    match getattr(error.orig, "sqlite_errorcode", 0) & 0xFF:  # without the extended part
+    said = f"the command was not written into {workspace.index}: {error}"
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # without the extended part
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return UsageError(said, "give it where the workspace can be written")
         case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
@@ -286,38 +273,38 @@ def _no_runs(workspace: Workspace) -> UsageError:
     return UsageError(f"no runs in {workspace.root}", "start one with `kbtui run`, or `kbtui reindex`")
 
 
-def _run_row(row: Row[Any], at_work: bool) -> RunRow:
+def _run_row(row: Row, at_work: bool) -> RunRow:
     return RunRow(
-        run=row.run,
-        problem=row.problem,
-        device=row.device_name,
-        clock=row.clock,
-        started_at=row.started_at,
+        run=row["run"],
+        problem=row["problem"],
+        device=row["device_name"],
+        clock=row["clock"],
+        started_at=row["started_at"],
         state=_status(row, at_work),
-        end_reason=row.end_reason,
-        best_candidate=row.best_candidate,
-        best_score=row.best_score,
-        n_candidates=row.n_candidates,
-        wall_s=row.wall_s,
-        gpu_s=row.gpu_s,
+        end_reason=row["end_reason"],
+        best_candidate=row["best_candidate"],
+        best_score=row["best_score"],
+        n_candidates=row["n_candidates"],
+        wall_s=row["wall_s"],
+        gpu_s=row["gpu_s"],
     )
 
 
-def _live_sample(row: Row[Any]) -> LiveSample:
+def _live_sample(row: Row) -> LiveSample:
     return LiveSample(
-        candidate=row.candidate,
-        against=row.against,
-        shape=row.shape,
-        candidate_us=row.candidate_us,
-        other_us=row.other_us,
-        pair=row.pair,
-        max_pairs=row.max_pairs,
+        candidate=row["candidate"],
+        against=row["against"],
+        shape=row["shape"],
+        candidate_us=row["candidate_us"],
+        other_us=row["other_us"],
+        pair=row["pair"],
+        max_pairs=row["max_pairs"],
     )
 
 
-def _status(row: Row[Any], at_work: bool) -> RunStatus:
-    if row.end_reason is not None:
+def _status(row: Row, at_work: bool) -> RunStatus:
+    if row["end_reason"] is not None:
         return RunStatus.ENDED
     if not at_work:
         return RunStatus.LOST
-    return RunStatus.PAUSED if row.paused else RunStatus.SEARCHING
+    return RunStatus.PAUSED if row["paused"] else RunStatus.SEARCHING

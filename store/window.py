@@ -1,37 +1,48 @@
 """Effects: reads the part of a run that a screen shows, in time that does not depend on how long the run is."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
-
-from sqlalchemy import Row, Select, func, select
+from sqlite3 import Row
 
 from kbtui.domain.event import CandidateAdmitted, Decision, Envelope
 from kbtui.domain.overview import RungTotal, Totals, Window
 from store.message import candidate_of, envelope_of_json
 from store.run_name import under_name
-from store.tables import EVENT, LANDMARK, RUN, STANDING, TALLY
 
-Fetch = Callable[[Select[Any]], Sequence[Row[Any]]]
+#: A query and its values, to rows.
+Fetch = Callable[[str, Sequence[object]], Sequence[Row]]
 
 #: Besides the newest: so many of what waits, of the fastest, and of what came highest.
 N_WAITING, N_BEST = 200, 40
 #: Every version of SQLite takes so many values in one statement.
 _MOST_VALUES = 900
 
+_WAITING = """
+    SELECT waiting_at, count(*) AS n FROM standing WHERE run = ? AND waiting_at IS NOT NULL GROUP BY waiting_at"""
+#: Candidates that a view of the run names: the first, those that wait, the fastest, those that came highest.
+_SPECIAL = (
+    ("SELECT candidate FROM standing WHERE run = ? ORDER BY admitted_seq LIMIT ?", 1),
+    ("""SELECT candidate FROM standing WHERE run = ? AND waiting_at IS NOT NULL
+        ORDER BY waiting_at DESC LIMIT ?""", N_WAITING),
+    ("SELECT candidate FROM standing WHERE run = ? ORDER BY failed, measured DESC, score DESC LIMIT ?", N_BEST),
+    ("SELECT candidate FROM standing WHERE run = ? ORDER BY failed, rung DESC, score DESC LIMIT ?", N_BEST),
+)  # fmt: skip
+_LANDMARKS = """
+    SELECT body FROM landmark JOIN event ON event.run = landmark.run AND event.seq = landmark.seq
+    WHERE landmark.run = ? AND landmark.seq < ? ORDER BY landmark.seq"""
+#: The generator's answer that an admission belongs to; it comes a few events later.
+_ANSWER = "SELECT body FROM event WHERE run = ? AND seq > ? AND type = 'ProposalsMade' ORDER BY seq LIMIT 1"
+
 
 def totals(fetch: Fetch, run: str) -> Totals:
     """Counts of a run, read off what the index keeps of them."""
-    row = fetch(select(RUN.c.n_candidates, RUN.c.seq).where(RUN.c.run == run))
-    tallies = fetch(select(TALLY).where(TALLY.c.run == run).order_by(TALLY.c.rung, TALLY.c.decision))
-    waits = (STANDING.c.run == run, STANDING.c.waiting_at.is_not(None))
-    waiting = fetch(
-        select(STANDING.c.waiting_at, func.count().label("n")).where(*waits).group_by(STANDING.c.waiting_at)
-    )
+    row = fetch("SELECT n_candidates, seq FROM run WHERE run = ?", (run,))
+    tallies = fetch("SELECT * FROM tally WHERE run = ? ORDER BY rung, decision", (run,))
+    waiting = fetch(_WAITING, (run,))
     return Totals(
-        row[0].n_candidates if row else 0,
-        row[0].seq + 1 if row else 0,
-        tuple(RungTotal(t.rung, Decision(t.decision), t.n, t.wall_s, t.gpu_s) for t in tallies),
-        tuple((int(w.waiting_at), int(w.n)) for w in waiting),
+        row[0]["n_candidates"] if row else 0,
+        row[0]["seq"] + 1 if row else 0,
+        tuple(RungTotal(t["rung"], Decision(t["decision"]), t["n"], t["wall_s"], t["gpu_s"]) for t in tallies),
+        tuple((w["waiting_at"], w["n"]) for w in waiting),
     )
 
 
@@ -53,8 +64,8 @@ def older_window(fetch: Fetch, run: str, before_seq: int, n_more: int) -> Window
 
 def newest(fetch: Fetch, run: str, n: int) -> tuple[str, ...]:
     """Ids of the candidates admitted last, the newest first."""
-    query = select(STANDING.c.candidate).where(STANDING.c.run == run)
-    return tuple(row.candidate for row in fetch(query.order_by(STANDING.c.admitted_seq.desc()).limit(n)))
+    rows = fetch("SELECT candidate FROM standing WHERE run = ? ORDER BY admitted_seq DESC LIMIT ?", (run, n))
+    return tuple(row["candidate"] for row in rows)
 
 
 def events_of(fetch: Fetch, run: str, candidates: Iterable[str]) -> tuple[Envelope, ...]:
@@ -80,52 +91,37 @@ def _whole(fetch: Fetch, run: str, envelopes: list[Envelope], named: set[str], f
 
 def _admission(fetch: Fetch, run: str, before_seq: int | None, n: int) -> int:
     """When the n-th newest candidate was admitted; 0 where there are not so many."""
-    query = select(STANDING.c.admitted_seq).where(STANDING.c.run == run)
-    if before_seq is not None:
-        query = query.where(STANDING.c.admitted_seq < before_seq)
-    rows = fetch(query.order_by(STANDING.c.admitted_seq.desc()).limit(1).offset(n))
-    return int(rows[0].admitted_seq) if rows else 0
+    older, values = ("", ()) if before_seq is None else ("AND admitted_seq < ?", (before_seq,))
+    query = f"SELECT admitted_seq FROM standing WHERE run = ? {older} ORDER BY admitted_seq DESC LIMIT 1 OFFSET ?"
+    rows = fetch(query, (run, *values, n))
+    return int(rows[0]["admitted_seq"]) if rows else 0
 
 
 def _special(fetch: Fetch, run: str) -> set[str]:
-    """Candidates that a view of the run names: the first, those that wait, the fastest, those that came highest."""
-    of_run = select(STANDING.c.candidate).where(STANDING.c.run == run)
-    s = STANDING.c
-    queries = (
-        of_run.order_by(s.admitted_seq).limit(1),
-        of_run.where(s.waiting_at.is_not(None)).order_by(s.waiting_at.desc()).limit(N_WAITING),
-        of_run.order_by(s.failed, s.measured.desc(), s.score.desc()).limit(N_BEST),
-        of_run.order_by(s.failed, s.rung.desc(), s.score.desc()).limit(N_BEST),
-    )
-    return {row.candidate for query in queries for row in fetch(query)}
+    return {row["candidate"] for query, n in _SPECIAL for row in fetch(query, (run, n))}
 
 
 def _landmarks(fetch: Fetch, run: str, before_seq: int) -> list[Envelope]:
-    joined = select(EVENT.c.body).join(LANDMARK, (LANDMARK.c.run == EVENT.c.run) & (LANDMARK.c.seq == EVENT.c.seq))
-    query = joined.where(LANDMARK.c.run == run, LANDMARK.c.seq < before_seq).order_by(LANDMARK.c.seq)
-    return _envelopes(fetch, run, query)
+    return _envelopes(fetch, run, _LANDMARKS, (before_seq,))
 
 
 def _between(fetch: Fetch, run: str, from_seq: int, before_seq: int | None) -> list[Envelope]:
-    query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.seq >= from_seq)
-    if before_seq is not None:
-        query = query.where(EVENT.c.seq < before_seq)
-    return _envelopes(fetch, run, query.order_by(EVENT.c.seq))
+    older, values = ("", ()) if before_seq is None else ("AND seq < ?", (before_seq,))
+    query = f"SELECT body FROM event WHERE run = ? AND seq >= ? {older} ORDER BY seq"
+    return _envelopes(fetch, run, query, (from_seq, *values))
 
 
 def _of_candidates(fetch: Fetch, run: str, candidates: Sequence[str]) -> list[Envelope]:
-    query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.candidate.in_(candidates))
-    return _envelopes(fetch, run, query)
+    query = f"SELECT body FROM event WHERE run = ? AND candidate IN ({','.join('?' * len(candidates))})"
+    return _envelopes(fetch, run, query, candidates)
 
 
 def _answer_after(fetch: Fetch, run: str, seq: int) -> Envelope | None:
-    """The generator's answer that an admission belongs to; it comes a few events later."""
-    query = select(EVENT.c.body).where(EVENT.c.run == run, EVENT.c.seq > seq, EVENT.c.type == "ProposalsMade")
-    return next(iter(_envelopes(fetch, run, query.order_by(EVENT.c.seq).limit(1))), None)
+    return next(iter(_envelopes(fetch, run, _ANSWER, (seq,))), None)
 
 
-def _envelopes(fetch: Fetch, run: str, query: Select[Any]) -> list[Envelope]:
-    return [under_name(run, envelope_of_json(row.body)) for row in fetch(query)]
+def _envelopes(fetch: Fetch, run: str, query: str, values: Sequence[object]) -> list[Envelope]:
+    return [under_name(run, envelope_of_json(row["body"])) for row in fetch(query, (run, *values))]
 
 
 def _chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:

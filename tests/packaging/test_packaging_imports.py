@@ -10,21 +10,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("torch", "triton", "textual", "sqlmodel", "git", "numpy")
+HEAVY = ("torch", "triton", "textual", "sqlmodel", "sqlalchemy", "git", "numpy")
 #: Per part of kbtui: what it may bring.
 MAY_BRING = {
     "kbtui.domain": set(),
     "kbtui.scheduler": set(),
     "hints": set(),
     "kbtui.cli": set(),
-    "kbtui.commands": {"sqlmodel", "git"},
+    "kbtui.commands": {"sqlmodel", "sqlalchemy", "git"},
     "kbtui.config": set(),
-    "kbtui.doctor": {"sqlmodel", "git"},
+    "kbtui.doctor": {"sqlmodel", "sqlalchemy", "git"},
     "kbtui.problems": set(),
     "kbtui.generation": {"numpy"},
-    "kbtui.engine": {"sqlmodel", "git", "numpy"},
-    "kbtui.tui": {"textual", "sqlmodel", "git"},
-    "store": {"sqlmodel", "git"},
+    "kbtui.engine": {"sqlmodel", "sqlalchemy", "git", "numpy"},
+    "kbtui.tui": {"textual"},
+    "store.reader": {"git"},
+    "store": {"sqlmodel", "sqlalchemy", "git"},
 }
 
 

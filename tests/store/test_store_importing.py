@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from kbtui.domain.candidate import Candidate, Origin, source_sha
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.errors import EngineError, UsageError
 from store.gitio import ObjectStore
 from store.importing import import_runs, run_artifacts
-from store.index import open_for_reading
 from store.ledger import write_commit
 from store.lock import EngineLock
+from store.opening import open_for_reading
 from store.reader import Reader
 from store.record import RunLedger, create_run, open_run
 from store.tables import FROM_LEDGER
@@ -36,11 +35,10 @@ def rows(workspace: Workspace, run: str) -> dict[str, list[tuple[Any, ...]]]:
     connection = open_for_reading(workspace.index)
     found = {}
     for table in FROM_LEDGER:
-        columns = [c for c in table.c if c.name != "run"]
-        query = select(*columns).where(table.c.run == run).order_by(*columns[:2])
-        found[table.name] = [tuple(row) for row in connection.execute(query)]
+        columns = [c.name for c in table.c if c.name != "run"]
+        query = f"SELECT {', '.join(columns)} FROM {table.name} WHERE run = ? ORDER BY {', '.join(columns[:2])}"
+        found[table.name] = [tuple(row) for row in connection.execute(query, (run,))]
     connection.close()
-    connection.engine.dispose()
     return found
 
 

@@ -4,8 +4,9 @@ from contextlib import closing
 import pytest
 
 from kbtui.errors import EngineError
-from store import index
-from store.index import open_for_reading, open_index
+from store import index, opening
+from store.index import open_index
+from store.opening import open_for_reading
 
 
 def version_of(path):
@@ -13,12 +14,16 @@ def version_of(path):
         return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
+def test_a_migration_leads_from_each_version_to_the_next():
+    assert sorted(index.MIGRATIONS) == list(range(1, opening.VERSION))
+
+
 def test_fresh_index_has_the_latest_version_and_writes_ahead(workspace):
     engine = open_index(workspace.index)
     with engine.begin() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
     engine.dispose()
-    assert version_of(workspace.index) == index.VERSION
+    assert version_of(workspace.index) == opening.VERSION
 
 
 def test_older_index_is_migrated_and_the_old_file_kept(workspace, monkeypatch):
@@ -27,9 +32,9 @@ def test_older_index_is_migrated_and_the_old_file_kept(workspace, monkeypatch):
     def add_column(connection):
         connection.exec_driver_sql("ALTER TABLE run ADD COLUMN mood TEXT")
 
-    old = index.VERSION
+    old = opening.VERSION
     monkeypatch.setattr(index, "MIGRATIONS", {old: add_column})
-    monkeypatch.setattr(index, "VERSION", old + 1)
+    monkeypatch.setattr(opening, "VERSION", old + 1)
     with pytest.raises(EngineError, match=rf"has index version {old}, this kbtui reads {old + 1}; run `kbtui reindex`"):
         open_for_reading(workspace.index)
     open_index(workspace.index).dispose()

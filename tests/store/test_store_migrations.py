@@ -10,11 +10,12 @@ import pytest
 
 from kbtui.errors import EngineError, UsageError
 from store import index as store_index
+from store import opening
 from store.reader import Reader
 from store.record import create_run, open_run
 from store.reindex import reindex
 
-LATEST = store_index.VERSION
+LATEST = opening.VERSION
 
 
 def add_column(connection):
@@ -32,7 +33,7 @@ def fail(connection):
 
 def migrate_to(monkeypatch, *steps):
     monkeypatch.setattr(store_index, "MIGRATIONS", dict(enumerate(steps, start=LATEST)))
-    monkeypatch.setattr(store_index, "VERSION", LATEST + len(steps))
+    monkeypatch.setattr(opening, "VERSION", LATEST + len(steps))
 
 
 def ask(path, query):

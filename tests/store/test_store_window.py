@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from sqlalchemy import event as sqlalchemy_event
 
 from kbtui.domain.candidate import Candidate, Origin, candidate_id, source_sha
 from kbtui.domain.evaluation import RungOutcome
@@ -150,19 +149,14 @@ LISTED_WHOLE = ("run", "heartbeat")
 
 def test_no_query_of_a_viewer_reads_a_table_whole(reader):
     asked = []
-    engine = reader._connection.engine
-
-    def note(_connection, _cursor, statement, parameters, _context, _many):
-        asked.append((statement, parameters))
-
-    sqlalchemy_event.listen(engine, "before_cursor_execute", note)
+    reader._connection.set_trace_callback(asked.append)
     look(reader)
-    sqlalchemy_event.remove(engine, "before_cursor_execute", note)
-    queries = [(statement, given) for statement, given in asked if statement.lstrip().startswith("SELECT")]
+    reader._connection.set_trace_callback(None)
+    queries = [statement for statement in asked if statement.lstrip().startswith("SELECT")]
     assert len(queries) >= 15
     with closing(sqlite3.connect(reader.workspace.index)) as connection:
-        for statement, given in queries:
-            for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}", given):
+        for statement in queries:
+            for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):
                 whole = step.startswith("SCAN") and step.split()[1] not in LISTED_WHOLE
                 assert not whole, (step, statement)
                 assert "TEMP B-TREE" not in step or "FROM run" in statement or "heartbeat" in statement, (
