@@ -1,5 +1,6 @@
-"""For all tests: no user's settings leak in, GPU tests skip without one, missing programs are named."""
+"""For all tests: no user's settings leak in, GPU tests skip without one, missing programs are named, one real search."""
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -56,3 +57,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
         if os.environ.get("KBTUI_CI"):
             terminalreporter.write_line("KBTUI_CI is set: install these programs; the run counts as failed", red=True)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with run softmax-1: three candidates on the model of an A100. Only to be read, or copied.
+
+    One search for all of pytest's workers: the first to ask runs it. Its path holds a space and more.
+    """
+    from tests.fakes.commands import kbtui
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "a finished séarch"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            started = folder.with_suffix(f".{os.getpid()}")
+            words = ("run", "softmax", "--json", "--device", "model:a100", "--candidates", "3")
+            done = kbtui(*words, "-w", started / "runs", timeout_s=600.0)
+            assert done.returncode == 0, done.stderr
+            started.rename(folder)
+    return folder / "runs"
