@@ -1,4 +1,4 @@
-"""For all tests: no user's settings leak in, GPU tests skip without one, missing programs are named, one real search."""
+"""For all tests: no settings of a user leak in, GPU tests skip without one, missing programs are named, one search."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Real runs to leave with: a search on an H200 out of its kept bundle, and the shared search on the model of an A100."""
+"""Real runs to leave with: a search on an H200 out of its kept bundle, and the shared one on a model of an A100."""
 
 from collections.abc import Callable
 from pathlib import Path
