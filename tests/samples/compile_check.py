@@ -1,6 +1,6 @@
-"""Compile a sample's first kernel for a chip that is not there, on its timed shapes; print its resources as JSON.
+"""Compile samples' first kernels for a chip that is not there, on their timed shapes; print resources as JSON by name.
 
-usage: python compile_check.py NAME ARCH (in a fresh process, with TRITON_INTERPRET unset)
+usage: python compile_check.py ARCH NAME... (in a fresh process, with TRITON_INTERPRET unset)
 """
 
 import json
@@ -52,9 +52,10 @@ def spill_bytes(ptx: str) -> int:
     return sum(int(n) for n in re.findall(r"(\d+) bytes spill (?:stores|loads)", said))
 
 
-def main(name: str, arch: int) -> None:
+def keep_compiled(arch: int) -> dict:
+    """Make launches compile only, for this chip; their kernels come here."""
     driver.set_active(AbsentDriver(arch))
-    compiled = {}
+    compiled: dict = {}
     run = JITFunction.run
 
     def compile_only(self, *args, grid, warmup, **options):
@@ -62,6 +63,10 @@ def main(name: str, arch: int) -> None:
         compiled[kernel.hash] = kernel
 
     JITFunction.run = compile_only
+    return compiled
+
+
+def rows_of(name: str, compiled: dict) -> list[dict]:
     problem = load_problem(name)
     folder = Path(problem.path)
     make_inputs = runpy.run_path(str(folder / "reference.py"))["make_inputs"]
@@ -73,8 +78,13 @@ def main(name: str, arch: int) -> None:
             shared = kernel.metadata.shared
             rows.append({"shape": shape.name, "shared_bytes": shared, "spill_bytes": spill_bytes(kernel.asm["ptx"])})
         compiled.clear()
-    print(json.dumps(rows))
+    return rows
+
+
+def main(arch: int, names: list[str]) -> None:
+    compiled = keep_compiled(arch)
+    print(json.dumps({name: rows_of(name, compiled) for name in names}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(int(sys.argv[1]), sys.argv[2:])

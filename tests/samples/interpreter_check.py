@@ -1,6 +1,6 @@
-"""Run one sample's first kernel and print, as JSON, its error on each small shape and distribution.
+"""Run samples' first kernels and print, as JSON by name, their error on each small shape and distribution.
 
-usage: python interpreter_check.py NAME DEVICE MAX_ELEMENTS (in a fresh process: Triton reads TRITON_INTERPRET once)
+usage: python interpreter_check.py DEVICE MAX_ELEMENTS NAME... (in a fresh process: Triton reads TRITON_INTERPRET once)
 """
 
 import json
@@ -46,7 +46,7 @@ def check(reference: dict, kernel, shape, dtype: str, distribution: str, device:
     }
 
 
-def main(name: str, device: str, max_elements: int) -> None:
+def rows_of(name: str, device: str, max_elements: int) -> list[dict]:
     problem = load_problem(name)
     folder = Path(problem.path)
     reference = runpy.run_path(str(folder / "reference.py"))
@@ -56,8 +56,8 @@ def main(name: str, device: str, max_elements: int) -> None:
         dtype = problem.spec.dtype_of(shape)
         if shape.role is ShapeRole.PROXY or largest_input(reference, shape, dtype) <= max_elements:
             rows += [check(reference, kernel, shape, dtype, d, device) for d in problem.spec.distributions]
-    print(json.dumps(rows))
+    return rows
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    print(json.dumps({name: rows_of(name, sys.argv[1], int(sys.argv[2])) for name in sys.argv[3:]}))
