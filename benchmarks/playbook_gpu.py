@@ -276,7 +276,7 @@ def gate_all(rows: list[Row], device: str, until: float, save: Callable[[], None
         with tempfile.TemporaryDirectory(prefix="playbook-gate-") as folder:
             opened = None
             try:
-                opened = open_device(device, Path(folder), compile_baseline=False)
+                opened = open_device(device, Path(folder))
                 opened.open(load_problem(problem))
                 for row in chosen:
                     if time.monotonic() < until:

@@ -34,7 +34,8 @@ def bench(
         sources[name] = read_kernel(path)
     if not sources:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
-    device = open_device(device_key, create_workspace(workspace).root, compile_baseline=with_compile)
+    baselines = ("eager", "compile") if with_compile else ("eager",)
+    device = open_device(device_key, create_workspace(workspace).root, baselines=baselines)
     try:
         tell(f"opening {problem.spec.name} on {device.spec.name}")
         opened = device.open(problem)

@@ -54,7 +54,7 @@ def host_opened(problem: Problem, root: Path, call_timeout_s: float = 5.0) -> It
         HostSides.memfd = sealed_memfd("arena", 64 << 20)
         held.callback(sides.drop)
         yield OpenedProblem(
-            problem, CHIP, 0, root, interpreting, compiler, sides, GpuLock("stand-in", root), Nvml(""), 1, False
+            problem, CHIP, 0, root, interpreting, compiler, sides, GpuLock("stand-in", root), Nvml(""), 1, ("eager",)
         )
 
 

@@ -1,8 +1,10 @@
 """The device's logic from rung to rung, with the CPU standing in for the GPU: everything but CUDA itself is real."""
 
+import importlib.util
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from host_device import evaluate, host_opened, rung
@@ -34,6 +36,21 @@ def test_opening_finds_the_family_and_times_pytorch(opened: OpenedProblem) -> No
     eager = time_baseline(opened, "eager")
     assert eager.measurement is not None, eager.error
     assert eager.measurement.timings[0].device_us > 0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("liger_kernel") is not None, reason="Liger-Kernel is installed")
+def test_a_library_that_is_not_installed_is_said_so(opened: OpenedProblem) -> None:
+    liger = time_baseline(opened, "liger")
+    assert liger.measurement is None
+    assert "liger_kernel is not installed" in (liger.error or "")
+
+
+def test_a_confirmation_takes_turns_with_every_baseline(opened: OpenedProblem) -> None:
+    against = replace(opened, baselines=("eager", "copy", "read"))
+    found, _ = evaluate(against, PLAIN, rung(4, max_pairs=1, process_pairs=2), first=SLOW, passed_stage=4)
+    assert found.outcome.measurement is not None, found.outcome.verdict
+    assert [c.against for c in found.outcome.measurement.comparisons] == ["first", "eager", "copy", "read"]
+    assert {c.n_processes for c in found.outcome.measurement.comparisons} == {2}
 
 
 def test_rung_zero_compiles_and_bounds(opened: OpenedProblem) -> None:

@@ -11,19 +11,19 @@ DEFAULT_MODEL = "model:a100"
 REPLAY = "replay:"
 
 
-def open_device(key: str, workspace: Path, *, compile_baseline: bool = False) -> Device:
+def open_device(key: str, workspace: Path, *, baselines: tuple[str, ...] = ("eager",)) -> Device:
     """``auto``, ``cuda:N``, ``model:CHIP`` or ``replay:POOL``: ``spec`` is known at once, a problem is opened later.
 
     ``auto`` is ``cuda:0`` where the NVIDIA driver sees a GPU, else ``model:a100``. Raises UsageError for another key,
-    DeviceError where the device is not there. ``compile_baseline``: time ``torch.compile`` too, where times are
-    measured; it costs a minute or so a problem.
+    DeviceError where the device is not there. ``baselines``: what candidates are compared with where times are
+    measured, by the names of ``roles.baseline_calls``; those that compile cost a minute or so a problem.
     """
     if key == "auto":
         key = resolve_auto()
     if re.fullmatch(r"cuda(:\d+)?", key):
         from kbtui.evaluation.devices.cuda import CudaDevice
 
-        return CudaDevice(key if ":" in key else "cuda:0", workspace, compile_baseline=compile_baseline)
+        return CudaDevice(key if ":" in key else "cuda:0", workspace, baselines=baselines)
     if key.startswith("model:") and key.removeprefix("model:") in DATA_SHEETS:
         from kbtui.evaluation.devices.model import ModelDevice
 

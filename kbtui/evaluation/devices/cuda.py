@@ -38,11 +38,13 @@ CALL_TIMEOUT_S = 5.0
 COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
 _SPARES = 6
+EAGER = ("eager",)
 
 
 class CudaDevice:
     """``cuda:N``. ``evaluate`` runs one candidate at a time; ``prefetch`` compiles others meanwhile.
 
+    ``baselines``: what is timed when a problem is opened; those that could be are compared with at a confirmation.
     Raises DeviceError where there is no such device.
     """
 
@@ -54,11 +56,11 @@ class CudaDevice:
         call_timeout_s: float = CALL_TIMEOUT_S,
         compile_timeout_s: float = COMPILE_TIMEOUT_S,
         spares: int = _SPARES,
-        compile_baseline: bool = False,
+        baselines: tuple[str, ...] = EAGER,
     ) -> None:
         self._index = int(key.partition(":")[2] or 0)
         self._root = workspace
-        self._call_timeout_s, self._n_spares, self._with_compile = call_timeout_s, spares, compile_baseline
+        self._call_timeout_s, self._n_spares, self._baselines = call_timeout_s, spares, baselines
         self._compile_timeout_s = compile_timeout_s
         self._held = contextlib.ExitStack()
         self._opened: OpenedProblem | None = None
@@ -83,8 +85,8 @@ class CudaDevice:
         with self._lock.held():
             family = _family(opened)
             opened.sides.spares(self._n_spares)
-            baselines = self._baselines(opened)
-        self._opened = opened
+            baselines = tuple(time_baseline(opened, name) for name in self._baselines)
+        self._opened = replace(opened, baselines=tuple(b.name for b in baselines if b.measurement))
         notes = tuple(f"{p.name}: {p.detail}" for p in probe() if not p.enforced)
         return ProblemReport(family, baselines, notes, time.monotonic() - began)
 
@@ -141,7 +143,7 @@ class CudaDevice:
         self._held.callback(traffic.close)
         return OpenedProblem(
             problem, self.spec, self._index, self._root, self._zygote, compiler, sides, self._lock, self._nvml,
-            n_inputs, self._with_compile, traffic,
+            n_inputs, self._baselines, traffic,
         )  # fmt: skip
 
     def _look(self, key: str) -> DeviceSpec:
@@ -159,10 +161,6 @@ class CudaDevice:
         folder = (self._root / "cache" / name).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         return folder
-
-    def _baselines(self, opened: OpenedProblem) -> tuple[Baseline, ...]:
-        names = ("eager", "compile") if self._with_compile else ("eager",)
-        return tuple(time_baseline(opened, name) for name in names)
 
     def _close_problem(self) -> None:
         self._held.close()
@@ -187,11 +185,11 @@ def _family(opened: OpenedProblem) -> str | None:
 
 
 def time_baseline(opened: OpenedProblem, name: str) -> Baseline:
-    """PyTorch on every timed shape: ``eager`` or ``compile``."""
+    """One of ``roles.baseline_calls`` on every timed shape; ``error`` says why it could not be had."""
     shapes = opened.problem.spec.shapes_of(ShapeRole.TUNE)
     log = MatchLog(tuple(s.name for s in shapes))
     try:
-        side = opened.sides.baseline(name, name == "compile")
+        side = opened.sides.baseline(name)
     except OpponentError as error:
         return Baseline(name, None, str(error)[:300])
     with side.worker, opened.zygote.quiet():

@@ -198,8 +198,7 @@ class Evaluation:
             mine = threads.submit(sides.candidate, request.candidate, request.source)
             others = [threads.submit(sides.opponent, name, o.source) for name, o in named.items()]
             if confirming:
-                others.append(threads.submit(sides.baseline, "eager"))
-                others += [threads.submit(sides.baseline, "compile", True)] if self.opened.with_compile else []
+                others += [threads.submit(sides.baseline, name) for name in self.opened.baselines]
         for future in (mine, *others):
             if future.exception() is None:
                 held.callback(future.result().worker.kill)

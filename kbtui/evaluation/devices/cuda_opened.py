@@ -31,7 +31,8 @@ FRESH_S = 0.02
 class OpenedProblem:
     """``index`` is the GPU as CUDA counts it outside; ``n_inputs`` the arguments of a call.
 
-    ``traffic`` says what a kernel moves where nothing can count it.
+    ``baselines``: what a confirmation compares with beside candidates. ``traffic`` says what a kernel moves where
+    nothing can count it.
     """
 
     problem: Problem
@@ -44,7 +45,7 @@ class OpenedProblem:
     lock: GpuLock
     sensors: Nvml
     n_inputs: int
-    with_compile: bool
+    baselines: tuple[str, ...]
     traffic: StaticTraffic | None = None
 
     def static(self, source: str) -> Verdict:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
-from kbtui.domain.problem import Problem
+from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote
@@ -16,7 +16,10 @@ REFEREE_ROLE = "kbtui.evaluation.roles.referee"
 CANDIDATE_ROLE = "kbtui.evaluation.roles.candidate"
 BASELINE_ROLE = "kbtui.evaluation.roles.baseline"
 _WARM_TIMEOUT_S = 60.0
-_COMPILE_TIMEOUT_S = 90.0
+#: A baseline that compiles, or tries its own configurations, gets so long for it once.
+_COMPILE_TIMEOUT_S = 240.0
+#: Those that have nothing to compile.
+_READY = ("eager", "copy", "read")
 #: Share of the device's memory that inputs in two copies and the mailbox may take.
 _ARENA_SHARE = 0.35
 
@@ -93,16 +96,23 @@ class Sides:
             client.load(source, str(self._own_cache(worker, source)))
         return Side(name, source_sha(source), worker, client, nudged=self.nudges)
 
-    def baseline(self, name: str, compiled: bool = False) -> Side:
-        """PyTorch on the reference. Raises OpponentError."""
+    def baseline(self, name: str) -> Side:
+        """What a problem is compared with, by its name in ``roles.baseline_calls``. Raises OpponentError."""
+        compiles = name not in _READY
+        spec, shapes = self.problem.spec, self.problem.spec.shapes_of(ShapeRole.TUNE) if compiles else ()
         try:
             worker = self._start(BASELINE_ROLE, None)
             with _killed_on_failure(worker):
-                problem = to_plain(self.problem)
-                worker.call("open", timeout_s=_WARM_TIMEOUT_S, problem=problem, compiled=compiled)
+                worker.call(
+                    "open",
+                    timeout_s=_COMPILE_TIMEOUT_S if compiles else _WARM_TIMEOUT_S,
+                    problem=to_plain(self.problem),
+                    name=name,
+                    shapes=[{"dims": [list(d) for d in s.dims], "dtype": spec.dtype_of(s)} for s in shapes],
+                )
         except WorkerFailure as failure:
             raise OpponentError(f"{name}: {failure}") from failure
-        timeout_s = _COMPILE_TIMEOUT_S if compiled else self.call_timeout_s * 4
+        timeout_s = _COMPILE_TIMEOUT_S if compiles else self.call_timeout_s * 4
         return Side(name, name, worker, CandidateClient(worker, timeout_s))
 
     def kept(self, name: str, source: str) -> Side:

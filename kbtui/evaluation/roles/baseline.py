@@ -1,4 +1,4 @@
-"""Effects: the trusted role that times PyTorch: the problem's reference, eager or through torch.compile.
+"""Effects: the trusted role that times PyTorch and what else a problem is compared with: see ``baseline_calls``.
 
 It answers the calls a candidate's child answers, with ``open`` in place of ``load``. PyTorch keeps its own defaults
 here (TF32 in cuDNN, for one): that is what a user would be running.
@@ -11,8 +11,9 @@ import torch
 
 from kbtui.domain.codec import from_plain
 from kbtui.domain.problem import Problem
-from kbtui.evaluation.reference import load_reference
-from kbtui.evaluation.roles.candidate import Candidate, warm
+from kbtui.evaluation.reference import LoadedReference, load_reference
+from kbtui.evaluation.roles.baseline_calls import baseline_call
+from kbtui.evaluation.roles.candidate import Candidate, device, warm
 
 __all__ = ["make", "warm"]
 
@@ -20,9 +21,23 @@ __all__ = ["make", "warm"]
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     side = Candidate(fds)
 
-    def open_problem(problem: dict[str, Any], compiled: bool = False) -> None:
-        reference = load_reference(from_plain(Problem, problem)).reference
-        side.use(torch.compile(reference) if compiled else reference)
+    def open_problem(problem: dict[str, Any], name: str, shapes: list[dict[str, Any]]) -> None:
+        """``shapes``: it is called on each once here, so that what it compiles is compiled before anything is timed."""
+        opened = from_plain(Problem, problem)
+        loaded = load_reference(opened)
+        call = baseline_call(name, loaded.reference, opened.spec.family)
+        for shape in shapes:
+            call(*_inputs(loaded, shape, opened.spec.distributions[0]))
+            if device() == "cuda":
+                torch.cuda.synchronize()
+        side.use(call)
+        side.release()
 
     names = ("warm", "map_arena", "bind", "warm_up", "timed", "back_to_back", "release")
     return {"open": open_problem, **{name: getattr(side, name) for name in names}}
+
+
+def _inputs(loaded: LoadedReference, shape: dict[str, Any], distribution: str) -> tuple[Any, ...]:
+    dims = {str(name): int(size) for name, size in shape["dims"]}
+    made = loaded.make_inputs(dims, 0, device(), distribution, dtype=shape["dtype"])
+    return tuple(x.contiguous() if isinstance(x, torch.Tensor) else x for x in made)
