@@ -6,8 +6,9 @@ import types
 import pytest
 import torch
 
+from kbtui.evaluation.baselines import COMPILED
 from kbtui.evaluation.roles import baseline_calls
-from kbtui.evaluation.roles.baseline_calls import COMPILED, baseline_call
+from kbtui.evaluation.roles.baseline_calls import baseline_call
 
 
 def double(x: torch.Tensor) -> torch.Tensor:

@@ -6,17 +6,18 @@ from pathlib import Path
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.engine.ports import Device
 from kbtui.errors import UsageError
+from kbtui.evaluation.baselines import EAGER
 
 DEFAULT_MODEL = "model:a100"
 REPLAY = "replay:"
 
 
-def open_device(key: str, workspace: Path, *, baselines: tuple[str, ...] = ("eager",)) -> Device:
+def open_device(key: str, workspace: Path, *, baselines: tuple[str, ...] = (EAGER,)) -> Device:
     """``auto``, ``cuda:N``, ``model:CHIP`` or ``replay:POOL``: ``spec`` is known at once, a problem is opened later.
 
     ``auto`` is ``cuda:0`` where the NVIDIA driver sees a GPU, else ``model:a100``. Raises UsageError for another key,
     DeviceError where the device is not there. ``baselines``: what candidates are compared with where times are
-    measured, by the names of ``roles.baseline_calls``; those that compile cost a minute or so a problem.
+    measured, by the names in ``evaluation.baselines``; those that compile cost a minute or so a problem.
     """
     if key == "auto":
         key = resolve_auto()

@@ -18,6 +18,7 @@ from kbtui.domain.verdict import Proof
 from kbtui.domain.vetting import Vetting
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import DeviceError, EngineError, KbtuiError, UsageError
+from kbtui.evaluation.baselines import EAGER
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
 from kbtui.evaluation.devices.cuda_chip import spec_of, visible_device
 from kbtui.evaluation.devices.cuda_evaluation import ALONE_BLOCKS, Evaluation
@@ -38,7 +39,6 @@ CALL_TIMEOUT_S = 5.0
 COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
 _SPARES = 6
-EAGER = ("eager",)
 
 
 class CudaDevice:
@@ -56,7 +56,7 @@ class CudaDevice:
         call_timeout_s: float = CALL_TIMEOUT_S,
         compile_timeout_s: float = COMPILE_TIMEOUT_S,
         spares: int = _SPARES,
-        baselines: tuple[str, ...] = EAGER,
+        baselines: tuple[str, ...] = (EAGER,),
     ) -> None:
         self._index = int(key.partition(":")[2] or 0)
         self._root = workspace
@@ -185,7 +185,7 @@ def _family(opened: OpenedProblem) -> str | None:
 
 
 def time_baseline(opened: OpenedProblem, name: str) -> Baseline:
-    """One of ``roles.baseline_calls`` on every timed shape; ``error`` says why it could not be had."""
+    """One of ``evaluation.baselines`` on every timed shape; ``error`` says why it could not be had."""
     shapes = opened.problem.spec.shapes_of(ShapeRole.TUNE)
     log = MatchLog(tuple(s.name for s in shapes))
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
 from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.evaluation.baselines import COMPILED, LIBRARIES
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote
@@ -18,8 +19,6 @@ BASELINE_ROLE = "kbtui.evaluation.roles.baseline"
 _WARM_TIMEOUT_S = 60.0
 #: A baseline that compiles, or tries its own configurations, gets so long for it once.
 _COMPILE_TIMEOUT_S = 240.0
-#: Those that have nothing to compile.
-_READY = ("eager", "copy", "read")
 #: Share of the device's memory that inputs in two copies and the mailbox may take.
 _ARENA_SHARE = 0.35
 
@@ -98,7 +97,7 @@ class Sides:
 
     def baseline(self, name: str) -> Side:
         """What a problem is compared with, by its name in ``roles.baseline_calls``. Raises OpponentError."""
-        compiles = name not in _READY
+        compiles = name in COMPILED or name in LIBRARIES
         spec, shapes = self.problem.spec, self.problem.spec.shapes_of(ShapeRole.TUNE) if compiles else ()
         try:
             worker = self._start(BASELINE_ROLE, None)

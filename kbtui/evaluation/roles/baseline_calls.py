@@ -12,14 +12,11 @@ from typing import Any
 
 import torch
 
+from kbtui.evaluation.baselines import CEILING_BYTES, CEILINGS, COMPILED, EAGER, LIBRARIES
 from kbtui.evaluation.roles.candidate import device
 
 Call = Callable[..., Any]
 
-COMPILED = {"compile": None, "max-autotune": "max-autotune", "max-autotune-no-cudagraphs": "max-autotune-no-cudagraphs"}
-LIBRARIES = {"liger": "liger_kernel", "flaggems": "flag_gems"}
-#: Device bytes that ``copy`` reads and writes together, and that ``read`` reads: twenty times an H200's L2.
-CEILING_BYTES = 1 << 30
 _CEILING_BYTES_ON_CPU = 1 << 22
 #: A library's kernel of another operation is off by its whole norm; TF32 and half precision are not.
 _SAME_OPERATION = 2e-2
@@ -28,14 +25,14 @@ _ROW = 1 << 16
 
 def baseline_call(name: str, reference: Call, family: str | None) -> Call:
     """The callable of that name. Raises LookupError where there is none, ImportError where a library cannot load."""
-    if name == "eager":
+    if name == EAGER:
         return reference
     if name in COMPILED:
         mode = COMPILED[name]
         return torch.compile(reference, mode=mode) if mode else torch.compile(reference)
     if name in LIBRARIES:
         return _checked(name, library_call(name, family), reference)
-    if name in ("copy", "read"):
+    if name in CEILINGS:
         return _ceiling(name)
     raise LookupError(f"no baseline is named {name!r}")
 
