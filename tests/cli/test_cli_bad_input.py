@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.commands import ROOT, kbtui, one_line
+from tests.fakes.commands import ROOT, kbtui, kbtui_forked, one_line
 from tests.fakes.ollama_server import FakeOllama, serve
 
 SOFTMAX = ROOT / "sample_kernels" / "softmax"
 MODEL = ("--device", "model:a100", "--candidates", "2")
+#: The same fault told by the other ways to run an engine is for `make test-full`.
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture
@@ -89,12 +91,14 @@ def place(tmp_path: Path) -> Path:
 )
 def test_one_line_and_the_code(place: Path, words: tuple[str, ...], code: int, says: str) -> None:
     more = ("--headless",) if words[:1] == ("run",) else ()
-    done = kbtui(*words, *more, cwd=place)
+    done = kbtui_forked(*words, *more, cwd=place)
     assert says in one_line(done)
     assert done.returncode == code
 
 
-@pytest.mark.parametrize("how", ["--headless", "--detach", "--json"])
+@pytest.mark.parametrize(
+    "how", ["--detach", pytest.param("--headless", marks=SLOW), pytest.param("--json", marks=SLOW)]
+)
 def test_a_reference_that_raises_is_told_however_the_engine_runs(tmp_path: Path, how: str) -> None:
     problem, workspace = tmp_path / "a problem", tmp_path / "runs"
     shutil.copytree(SOFTMAX, problem)
@@ -119,25 +123,25 @@ def test_a_kernelbench_file_that_raises_is_told(tmp_path: Path) -> None:
     assert done.returncode == 2
 
 
-@pytest.mark.parametrize("how", ["--headless", "--detach"])
+@pytest.mark.parametrize("how", ["--headless", pytest.param("--detach", marks=SLOW)])
 def test_a_gpu_that_is_not_there(tmp_path: Path, how: str) -> None:
-    done = kbtui("run", "softmax", how, "--device", "cuda:7", "-w", tmp_path / "runs")
+    done = kbtui_forked("run", "softmax", how, "--device", "cuda:7", "-w", tmp_path / "runs")
     assert "cuda:7" in one_line(done)
     assert done.returncode == 3
 
 
-@pytest.mark.parametrize("how", ["--headless", "--detach"])
+@pytest.mark.parametrize("how", ["--headless", pytest.param("--detach", marks=SLOW)])
 def test_a_model_is_asked_for_before_the_run_begins(tmp_path: Path, how: str) -> None:
     words = ("run", "softmax", how, *MODEL, "-w", tmp_path / "runs", "--model", "coder:70b")
-    absent = kbtui(*words, env={"KBTUI_OLLAMA_HOST": "http://127.0.0.1:9"})
+    absent = kbtui_forked(*words, env={"KBTUI_OLLAMA_HOST": "http://127.0.0.1:9"})
     assert "no Ollama server answers" in one_line(absent)
     assert absent.returncode == 3
     with serve(FakeOllama(models=("coder:7b",))) as fake:
-        unknown = kbtui(*words, env={"KBTUI_OLLAMA_HOST": fake.host})
+        unknown = kbtui_forked(*words, env={"KBTUI_OLLAMA_HOST": fake.host})
         assert fake.requests == []
     assert "`ollama pull coder:70b`; it has coder:7b" in one_line(unknown)
     assert unknown.returncode == 2
-    assert "no run" in kbtui("ls", "-w", tmp_path / "runs").stderr
+    assert "no run" in kbtui_forked("ls", "-w", tmp_path / "runs").stderr
 
 
 @pytest.mark.parametrize(
@@ -152,13 +156,13 @@ def test_a_model_is_asked_for_before_the_run_begins(tmp_path: Path, how: str) ->
 def test_configuration_that_cannot_be_used(tmp_path: Path, content: bytes, says: str) -> None:
     (tmp_path / "kbtui").mkdir()
     (tmp_path / "kbtui" / "config.toml").write_bytes(content)
-    done = kbtui("run", "softmax", "--headless", cwd=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    done = kbtui_forked("run", "softmax", "--headless", cwd=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
     assert says in one_line(done)
     assert done.returncode == 2
 
 
 def test_a_variable_that_is_nearly_a_setting_is_named(tmp_path: Path) -> None:
-    done = kbtui("config", cwd=tmp_path, env={"KBTUI_BUDGETT": "3m"})
+    done = kbtui_forked("config", cwd=tmp_path, env={"KBTUI_BUDGETT": "3m"})
     assert "did you mean KBTUI_BUDGET?" in one_line(done)
     assert done.returncode == 2
 
@@ -181,7 +185,7 @@ def test_a_workspace_that_cannot_be_written(tmp_path: Path, finished: Path) -> N
             ("reindex",),
             ("status",),
         ):
-            done = kbtui(*words, "-w", place)
+            done = kbtui_forked(*words, "-w", place)
             assert "Traceback" not in done.stderr
             allowed = {"status": (0, 2), "verify": (2, 3)}.get(words[0], (2,))
             assert done.returncode in allowed, (words, done)

@@ -1,14 +1,11 @@
 """config, completion and --once, as a user types them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.fakes.commands import ROOT, kbtui, one_line
+from tests.fakes.commands import ROOT, kbtui, kbtui_forked, one_line
 
 
 def test_config_show_says_where_each_value_came_from(tmp_path: Path) -> None:
@@ -35,7 +32,7 @@ def test_config_keys_lists_the_names_that_can_be_remapped(tmp_path: Path) -> Non
     [("pauze=f2", "did you mean pause?"), ("pause=q", "q would be"), ("pause=f2,pin=f2", "f2 would be pause and pin")],
 )
 def test_keys_that_cannot_be_are_named(tmp_path: Path, keys: str, says: str) -> None:
-    done = kbtui("config", "keys", cwd=tmp_path, env={"KBTUI_KEYS": keys})
+    done = kbtui_forked("config", "keys", cwd=tmp_path, env={"KBTUI_KEYS": keys})
     assert says in one_line(done)
     assert done.returncode == 2
 
@@ -49,14 +46,7 @@ def complete(shell: str, words: str, workspace: Path, cwd: Path = ROOT) -> list[
         "_TYPER_COMPLETE_FISH_ACTION": "get-args",
     }
     asked |= {"COMP_WORDS": words, "COMP_CWORD": str(n_words), "KBTUI_WORKSPACE": str(workspace)}
-    done = subprocess.run(
-        [sys.executable, "-m", "kbtui"],
-        env={**os.environ, **asked},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = kbtui_forked(cwd=cwd, env=asked)
     assert done.stderr == ""
     return done.stdout.split()
 
@@ -78,13 +68,13 @@ def test_where_there_are_no_runs_a_shell_is_offered_none_and_told_nothing(tmp_pa
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_what_the_shell_sources(shell: str) -> None:
-    done = kbtui("completion", shell)
+    done = kbtui_forked("completion", shell)
     assert "_KBTUI_COMPLETE" in done.stdout
     assert done.returncode == 0
 
 
 def test_a_shell_without_completion_is_named() -> None:
-    done = kbtui("completion", "csh")
+    done = kbtui_forked("completion", "csh")
     assert "bash, zsh, fish" in one_line(done)
     assert done.returncode == 2
 
