@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import App, SuspendNotSupported, SystemCommand
@@ -18,24 +18,18 @@ from textual.screen import Screen
 from kbtui.errors import UsageError
 from kbtui.tui.copying import copy
 from kbtui.tui.editor import edit
-from kbtui.tui.feed import Asked, Declared, Failure, Feed, Folded, Listing, News, Stored, Text
+from kbtui.tui.feed import Asked, Declared, Failure, Feed, News
 from kbtui.tui.glyphs import ASCII, UNICODE, Glyphs
 from kbtui.tui.keymap import shown_key
 from kbtui.tui.keys import KEYS, bindings
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.reading import Beat
-from kbtui.tui.screens.compare_runs import CompareRuns
-from kbtui.tui.screens.dashboard import Dashboard
-from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.keyed import KeyedScreen
-from kbtui.tui.screens.runs import Runs
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
 from kbtui.tui.widgets.line_list import LineList
-
-S = TypeVar("S", Dashboard, Detail, Runs, CompareRuns)
 
 #: A sentence the viewer says stays this long, in seconds.
 _SAID_FOR_S = 6.0
@@ -124,7 +118,7 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         return {**super().get_css_variables(), "kb-dim": dim, **few}
 
     def on_mount(self) -> None:
-        self.push_screen(Dashboard(self.glyphs) if self.moment is not None else Runs(self.glyphs))
+        self.push_screen(self._front())
         self.set_interval(1 / self.options.refresh_hz, self.tick)
         self.tick()  # the feed reads while the screen is being built
 
@@ -144,43 +138,37 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         self.post_message(Arrived(news))
 
     def on_arrived(self, message: Arrived) -> None:
-        """Take in what was read; only this thread changes the moment."""
-        match message.news:
-            case Delta() as delta if self.moment is not None and delta.run == self.moment.run:
-                known = self.moment.known
-                self.moment.apply(delta)
-                if self.moment.state.started is not None and not known:
-                    self.feed.declare(self.moment.run, self.moment.state.started.problem_path)
-                self._redraw()
-            case Older() as older if self.moment is not None and older.run == self.moment.run:
-                self.moment.add(older)
-                self._redraw()
-            case Beat(run=run, engine=engine) if self.moment is not None and run == self.moment.run:
-                self.moment.engine = engine
-                self._redraw(beat=True)
-            case Listing(rows=rows, engine=engine):
-                for screen in self._stack(Runs):
-                    screen.show(rows, engine)
-            case Text(key=key, text=text):
-                for dashboard in self._stack(Dashboard):
-                    dashboard.text_arrived(key, text)
-                for detail in self._stack(Detail):
-                    detail.text_arrived(key, text)
-                for compared in self._stack(CompareRuns):
-                    compared.text_arrived(key, text)
-            case Folded(moment=moment):
-                for compared in self._stack(CompareRuns):
-                    compared.moment_arrived(moment)
-            case Declared(run=run, problem=problem, hints=hints) if self.moment is not None and run == self.moment.run:
-                self.moment.problem, self.moment.hints = problem, hints
-                self._redraw()
-            case Stored(candidate=candidate, refs=refs):
-                for detail in self._stack(Detail):
-                    detail.refs_arrived(candidate, refs)
+        """Take in what was read, then tell the screens; only this thread changes the moment."""
+        if self._take_in(message.news):
+            for screen in self._screens():
+                screen.hear(message.news)
+
+    def _take_in(self, news: News) -> bool:
+        """Whether the screens should hear of it: of another run they should not."""
+        moment = self.moment
+        match news:
+            case Delta(run=run) | Older(run=run) | Beat(run=run) | Declared(run=run) if (
+                moment is None or run != moment.run
+            ):
+                return False
+            case Delta() as delta if moment is not None:
+                known = moment.known
+                moment.apply(delta)
+                if moment.state.started is not None and not known:
+                    self.feed.declare(moment.run, moment.state.started.problem_path)
+            case Older() as older if moment is not None:
+                moment.add(older)
+            case Beat(engine=engine) if moment is not None:
+                moment.engine = engine
+            case Declared(problem=problem, hints=hints) if moment is not None:
+                moment.problem, moment.hints = problem, hints
             case Failure(what=what):
                 self.say(what)
             case Asked():
                 self.tick()
+            case _:
+                pass
+        return True
 
     def on_line_list_moved(self, event: LineList.Moved) -> None:
         """Of a long run: read on at the end of a list, and what the candidate under the cursor was made from."""
@@ -193,16 +181,19 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         if missing:
             self.feed.about(self.moment.run, missing)
 
-    def _stack(self, kind: type[S]) -> list[S]:
-        """Screens of a kind that have their widgets: not those that are being built or taken down."""
-        return [s for s in self.screen_stack if isinstance(s, kind) and s.query("#status")]
+    def _screens(self) -> list[KeyedScreen]:
+        """Screens that have their widgets: not those that are being built or taken down."""
+        return [s for s in self.screen_stack if isinstance(s, KeyedScreen) and s.built]
 
-    def _redraw(self, beat: bool = False) -> None:
-        for dashboard in self._stack(Dashboard):
-            dashboard.show(beat)
-        if not beat:
-            for detail in self._stack(Detail):
-                detail.show()
+    def _front(self) -> KeyedScreen:
+        """The screen that a moment, or its absence, is shown on; only what is shown is imported."""
+        if self.moment is None:
+            from kbtui.tui.screens.runs import Runs
+
+            return Runs(self.glyphs)
+        from kbtui.tui.screens.dashboard import Dashboard
+
+        return Dashboard(self.glyphs)
 
     def say(self, told: str | Told) -> None:
         """Answer a key on the status line, for a few seconds."""
@@ -218,21 +209,20 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
             self._show_said()
 
     def _show_said(self) -> None:
-        screens = (*self._stack(Dashboard), *self._stack(Runs), *self._stack(Detail), *self._stack(CompareRuns))
-        for screen in screens:
+        for screen in self._screens():
             screen.show_status()
 
     def open_run(self, run: str) -> None:
         self.moment = Moment(run)
         self.feed.start_over()
         self.frozen = False
-        self.switch_screen(Dashboard(self.glyphs))
+        self.switch_screen(self._front())
         self.call_after_refresh(self.tick)
 
     def list_runs(self) -> None:
         self.moment = None
         self.frozen = False
-        self.switch_screen(Runs(self.glyphs))
+        self.switch_screen(self._front())
         self.call_after_refresh(self.tick)
 
     def resume_engine(self) -> None:

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
 
+from kbtui.tui.feed import Folded, News, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Moment
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
@@ -59,13 +60,15 @@ class CompareRuns(KeyedScreen):
             viewer(self).feed.fold(name)
         self.show()
 
-    def moment_arrived(self, moment: Moment) -> None:
-        if moment.run in self.names:
-            self.moments[moment.run] = moment
-            self.show()
-
-    def text_arrived(self, key: str, text: str) -> None:
-        self._show_diff()
+    def hear(self, news: News) -> None:
+        match news:
+            case Folded(moment=moment) if moment.run in self.names:
+                self.moments[moment.run] = moment
+                self.show()
+            case Text():
+                self._show_diff()
+            case _:
+                pass
 
     @property
     def pair(self) -> tuple[Moment, Moment] | None:

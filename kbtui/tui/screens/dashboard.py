@@ -1,22 +1,20 @@
 """One run: the four panes side by side, or one at a time where there is little room."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Protocol, cast
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Input, Static
 
+from kbtui.tui.feed import Declared, News, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.look import Look
-from kbtui.tui.moment import Moment, subject_candidate
+from kbtui.tui.moment import Delta, Moment, Older, subject_candidate
 from kbtui.tui.panes.bottleneck import BottleneckPane
-from kbtui.tui.panes.compare import ComparePane
-from kbtui.tui.panes.history import HistoryPane
-from kbtui.tui.panes.lineage import LineagePane
 from kbtui.tui.panes.live import LivePane
-from kbtui.tui.panes.log import LogPane
+from kbtui.tui.reading import Beat
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
 from kbtui.tui.screens.looking import Looking
 from kbtui.tui.screens.typing import viewer
@@ -39,10 +37,7 @@ _LISTS = {"cards": "rungs", "kanban": "rungs", "history-list": "history", "linea
 
 
 class Pane(Protocol):
-    """What a pane of this screen is: it can be shown or not, and shows a moment as a look asks for it."""
-
-    @property
-    def display(self) -> bool: ...
+    """What a pane of this screen is, beside a widget: it shows a moment as a look asks for it."""
 
     def show_moment(self, moment: Moment, look: Look) -> None: ...
 
@@ -67,10 +62,6 @@ class Dashboard(KeyedScreen):
             yield LivePane(self.g)
             yield BottleneckPane(self.g)
             yield DiffPane(self.g)
-            yield HistoryPane(self.g)
-            yield LineagePane(self.g)
-            yield ComparePane(self.g)
-            yield LogPane(self.g)
         yield Lines(glyphs=self.g, id="status")
         yield KeyBar(id="keys")
         yield Input(placeholder="words to look for: id, operator, hint, state, r2", id="filter", compact=True)
@@ -80,8 +71,32 @@ class Dashboard(KeyedScreen):
         self.steering = Steering(viewer(self), lambda: self.look.selected)
         self.looking = Looking(self)
         self._arrange()
+        self.call_after_refresh(self._mount_others)
+
+    async def _mount_others(self) -> None:
+        """The panes that are only ever shown alone: made once the first four are on the screen."""
+        from kbtui.tui.panes.compare import ComparePane
+        from kbtui.tui.panes.history import HistoryPane
+        from kbtui.tui.panes.lineage import LineagePane
+        from kbtui.tui.panes.log import LogPane
+
+        await self.query_one("#panes").mount_all(
+            pane(self.g) for pane in (HistoryPane, LineagePane, ComparePane, LogPane)
+        )
+        self._arrange()
 
     # What is shown
+
+    def hear(self, news: News) -> None:
+        match news:
+            case Delta() | Older() | Declared():
+                self.show()
+            case Beat():
+                self.show(beat=True)
+            case Text(key=key, text=text):
+                self._text_arrived(key, text)
+            case _:
+                pass
 
     def show(self, beat: bool = False) -> None:
         """Draw the moment: everything, or after a heartbeat only what moves with time."""
@@ -98,30 +113,24 @@ class Dashboard(KeyedScreen):
             board = self.query_one(Board)
             board.show_moment(moment, self.look)
             self.look.selected = board.cards.key
-        panes = (
-            self.query_one(LivePane),
-            self.query_one(HistoryPane),
-            self.query_one(LineagePane),
-            self.query_one(LogPane),
-        )
-        self._show_panes(panes, moment)
+        self._show_panes(("live", "history", "lineage", "log"), moment)
         self.show_selected()
         self.show_status()
 
-    def _show_panes(self, panes: Sequence[Pane], moment: Moment) -> None:
-        for pane in panes:
-            if pane.display:
-                pane.show_moment(moment, self.look)
+    def _show_panes(self, names: Iterable[str], moment: Moment) -> None:
+        for name in names:
+            if self.seen(name):
+                cast(Pane, self.query_one(f"#{name}")).show_moment(moment, self.look)
 
     def seen(self, pane: str) -> bool:
-        return self.query_one(f"#{pane}").display
+        return any(found.display for found in self.query(f"#{pane}"))
 
     def show_selected(self) -> None:
         """The panes that follow the cursor."""
         moment = viewer(self).moment
         if moment is None:
             return
-        self._show_panes((self.query_one(BottleneckPane), self.query_one(ComparePane)), moment)
+        self._show_panes(("bottleneck", "compare"), moment)
         if self.seen("diff"):
             self._show_diff()
 
@@ -135,7 +144,7 @@ class Dashboard(KeyedScreen):
         app = viewer(self)
         self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, w, self.g)])
 
-    def text_arrived(self, key: str, text: str) -> None:
+    def _text_arrived(self, key: str, text: str) -> None:
         """A source is there that the diff, a copy or the editor waits for."""
         self.steering.source_arrived(key, text)
         self.looking.text_arrived(key, text)
@@ -160,9 +169,9 @@ class Dashboard(KeyedScreen):
         self.set_class(self.narrow, "narrow")
         self.set_class(self.single, "single")
         for number, name in enumerate(PANES, start=1):
-            pane = self.query_one(f"#{name}")
-            pane.set_class(number == self.active, "active")
-            pane.display = number == self.active if self.single else number <= _TOGETHER
+            for pane in self.query(f"#{name}"):
+                pane.set_class(number == self.active, "active")
+                pane.display = number == self.active if self.single else number <= _TOGETHER
         self.query_one(TabLine).choose(self.active)
         self.query_one(DiffPane).set_whole(self.single)
         self.query_one(KeyBar).show_pane(PANES[self.active - 1])
@@ -175,15 +184,14 @@ class Dashboard(KeyedScreen):
         match PANES[self.active - 1]:
             case "rungs":
                 self.query_one(Board).cards.focus()
-            case "history":
-                self.query_one("#history-list").focus()
             case name:
-                self.query_one(f"#{name}").focus()
+                for pane in self.query("#history-list" if name == "history" else f"#{name}"):
+                    pane.focus()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A click on a pane makes it the active one."""
         for number, name in enumerate(PANES, start=1):
-            if self.query_one(f"#{name}") in event.widget.ancestors_with_self and number != self.active:
+            if number != self.active and any(w.id == name for w in event.widget.ancestors_with_self):
                 self.active = number
                 self.query_one(TabLine).choose(number)
                 self.query_one(KeyBar).show_pane(name)

@@ -9,7 +9,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.domain.candidate import ArtifactRef
+from kbtui.tui.feed import Declared, News, Stored, Text
 from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.moment import Delta, Older
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.steering import Steering
@@ -84,6 +86,17 @@ class Detail(KeyedScreen):
         self.show()
         self._load()
 
+    def hear(self, news: News) -> None:
+        match news:
+            case Delta() | Older() | Declared():
+                self.show()
+            case Text(key=key, text=text):
+                self._text_arrived(key, text)
+            case Stored(candidate=candidate, refs=refs) if candidate == self.candidate:
+                self._refs_arrived(refs)
+            case _:
+                pass
+
     def show(self) -> None:
         """What is known may have grown."""
         moment = viewer(self).moment
@@ -102,10 +115,8 @@ class Detail(KeyedScreen):
         app = viewer(self)
         self.query_one("#status", Lines).show(lambda w, _h: [status_line(app.moment, app.said, w, self.g)])
 
-    def refs_arrived(self, candidate: str, refs: tuple[ArtifactRef, ...]) -> None:
+    def _refs_arrived(self, refs: tuple[ArtifactRef, ...]) -> None:
         """Prompt, reply and the like can be read too, and logs of samples."""
-        if candidate != self.candidate:
-            return
         known = {p.key for p in self.pages}
         logs = [r for r in refs if r.name.endswith(".json")]
         self._logs = {r.sha256: self._logs.get(r.sha256) for r in logs}
@@ -113,7 +124,7 @@ class Detail(KeyedScreen):
         self.pages += [Page(r.name, r.sha256, True) for r in texts]
         self._load()
 
-    def text_arrived(self, key: str, text: str) -> None:
+    def _text_arrived(self, key: str, text: str) -> None:
         self.steering.source_arrived(key, text)
         if key in self._logs:
             self._logs[key] = matches_in(text)

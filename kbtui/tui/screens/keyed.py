@@ -5,10 +5,10 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from kbtui.tui.feed import News
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.keymap import shown_key
 from kbtui.tui.keys import BY_ID, bindings
-from kbtui.tui.screens.help import Help
 from kbtui.tui.screens.typing import viewer
 
 #: What a window says when it is too small to be read.
@@ -25,6 +25,14 @@ class KeyedScreen(Screen[None]):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(classes="ascii" if glyphs.ascii_only else "")
         self.g = glyphs
+
+    @property
+    def built(self) -> bool:
+        """Whether its widgets are there to be shown something."""
+        return bool(self.query("#status"))
+
+    def hear(self, news: News) -> None:
+        """Something was read, and the moment has taken it in; for screens that show it."""
 
     def show_status(self) -> None:
         """Say what the viewer has to say; every screen has a line for it."""
@@ -63,4 +71,6 @@ class KeyedScreen(Screen[None]):
         self.open_help(self.HELP_PAGE)
 
     def open_help(self, page: str) -> None:
+        from kbtui.tui.screens.help import Help
+
         self.app.push_screen(Help(page, self.g))

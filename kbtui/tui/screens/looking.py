@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from kbtui.tui.screens.detail import Detail
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.view.base import Base, next_base, pair_of
 from kbtui.tui.view.history import Order
@@ -64,6 +63,8 @@ class Looking:
     def open(self) -> None:
         if self.look.selected is None:
             return self.say("no candidate under the cursor to open; choose one with the arrows in 1, 5 or 6")
+        from kbtui.tui.screens.detail import Detail
+
         self.dashboard.app.push_screen(Detail(self.dashboard.g, self.look.selected))
         return None
 

@@ -8,8 +8,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from kbtui.domain.wording import counted
+from kbtui.tui.feed import Listing, News
 from kbtui.tui.glyphs import Glyphs
-from kbtui.tui.screens.compare_runs import CompareRuns
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.source import EngineStatus, RunRow
@@ -49,6 +49,10 @@ class Runs(KeyedScreen):
         yield Lines(glyphs=self.g, id="status")
         yield KeyBar(("open", "mark", "compare", "help", "leave"), id="keys")
         yield Static(TOO_SMALL, id="small")
+
+    def hear(self, news: News) -> None:
+        if isinstance(news, Listing):
+            self.show(news.rows, news.engine)
 
     def show(self, rows: tuple[RunRow, ...], engine: EngineStatus | None) -> None:
         self._rows, self._engine = rows, engine
@@ -91,6 +95,8 @@ class Runs(KeyedScreen):
     def _compare(self, run: str) -> None:
         if self.marked is None or self.marked == run:
             return viewer(self).say("mark another run first: move to it and press m")
+        from kbtui.tui.screens.compare_runs import CompareRuns
+
         self.app.push_screen(CompareRuns(self.g, self.marked, run))
         return None
 
