@@ -215,7 +215,8 @@ def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]
     while len(points) <= n_tiles:
         names = rng.sample([name for name, values in entry.grid if name != "PRECISION" and len(values) > 1], k=2)
         moved = {name: rng.choice(values) for name, values in entry.grid if name in names}
-        if (point := entry.defaults() | moved) not in points:
+        point = entry.defaults() | moved
+        if point not in points and entry.why_kept_out(point) is None:
             points.append(point)
     return points
 

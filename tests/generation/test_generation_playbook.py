@@ -107,6 +107,37 @@ def test_every_entry_has_defaults_on_its_grid_and_a_summary_that_reads():
     assert len({e.structure for e in ENTRIES}) == len(ENTRIES)
 
 
+def test_what_is_kept_out_says_why_and_is_never_proposed(request_for):
+    keepers = [entry for entry in ENTRIES if entry.kept_out]
+    assert "conv_implicit_product" in [entry.name for entry in keepers]
+    for entry in keepers:
+        grid = dict(entry.grid)
+        assert entry.why_kept_out(entry.defaults()) is None
+        for out in entry.kept_out:
+            assert len(out.reason) > 40
+            assert all(set(values) <= set(grid[name]) for name, values in out.values), entry.name
+
+    proposals = Playbook().propose(request_for("group_conv", limit=2000))
+    made = [p for p in proposals if p.origin.operator == "conv_implicit_product"]
+    wide = {(c["BLOCK_K"], c["NUM_WARPS"]) for c in (read_constants(p.source) for p in made)}
+    assert {(32, 8), (64, 4), (128, 4)} <= wide
+    assert not {(64, 8), (128, 8)} & wide
+
+
+def test_narrowing_a_parent_keeps_out_what_the_entry_does(request_for):
+    entry = next(e for e in load_entries("conv") if e.name == "conv_implicit_product")
+    request = request_for("group_conv")
+    source = entry.instantiate(entry.defaults() | {"NUM_WARPS": 8}, request.device, request.problem.spec)
+
+    proposals = Playbook().propose(
+        request_for("group_conv", source=source, structure=entry.structure, phase=Phase.NARROW, limit=2000)
+    )
+
+    points = [entry.params_of(p.source) for p in proposals if p.origin.operator == entry.name]
+    assert any(point["BLOCK_K"] == 16 for point in points)
+    assert [point for point in points if entry.why_kept_out(point)] == []
+
+
 def test_no_two_instantiations_near_the_defaults_read_alike():
     for entry in ENTRIES:
         near = [entry.defaults() | {name: value} for name, values in entry.grid for value in values]

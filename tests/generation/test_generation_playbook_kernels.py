@@ -10,7 +10,7 @@ import pytest
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.problem import ShapeRole
-from kbtui.generation.playbook import load_entries
+from kbtui.generation.playbook import Entry, load_entries
 from kbtui.problems import load_problem
 
 Job = dict[str, Any]
@@ -52,6 +52,14 @@ ODD: dict[str, list[tuple[dict[str, int], str]]] = {
 }
 
 
+def any_point(entry: Entry, rng: random.Random) -> dict[str, Any]:
+    """A point of its grid that the entry does not keep out."""
+    while True:
+        point = {name: rng.choice(values) for name, values in entry.grid}
+        if entry.why_kept_out(point) is None:
+            return point
+
+
 def instances(problem: str, n_random: int, seed: int = 0) -> list[tuple[str, str]]:
     """(label, source) of every entry's default and of some points of its grid."""
     spec = load_problem(problem).spec
@@ -59,7 +67,7 @@ def instances(problem: str, n_random: int, seed: int = 0) -> list[tuple[str, str
     found = []
     for entry in load_entries(spec.family):
         points = [entry.defaults()]
-        points += [{name: rng.choice(values) for name, values in entry.grid} for _ in range(n_random)]
+        points += [any_point(entry, rng) for _ in range(n_random)]
         found += [(f"{entry.name} {p}", entry.instantiate(p, A100, spec)) for p in points]
     return found
 

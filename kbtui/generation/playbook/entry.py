@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import ProblemSpec
@@ -19,6 +20,22 @@ Params = Mapping[str, Value]
 
 #: "1 rows" and the like, which formats over any number write.
 _ONE_OF = re.compile(r"\b1 (program|row|warp|stage|channel|pixel|element)s\b")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOut:
+    """Points of a grid that are never proposed: those with each of these parameters at one of its values.
+
+    Attributes:
+        values: parameters, with the values that are out together.
+        reason: what was seen there, for a person.
+    """
+
+    values: tuple[tuple[str, tuple[Value, ...]], ...]
+    reason: str
+
+    def holds(self, params: Params) -> bool:
+        return all(params[name] in values for name, values in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +49,7 @@ class Entry:
         hints: ids of the hints it carries out.
         template: source text, with its parameters as module constants at their defaults.
         grid: values each parameter may take, in order.
+        kept_out: points of the grid that are left out, and why.
     """
 
     name: str
@@ -40,6 +58,7 @@ class Entry:
     hints: tuple[str, ...]
     template: str
     grid: tuple[tuple[str, tuple[Value, ...]], ...]
+    kept_out: tuple[KeptOut, ...] = ()
 
     def defaults(self) -> dict[str, Value]:
         constants = read_constants(self.template)
@@ -50,6 +69,10 @@ class Entry:
         constants = read_constants(source)
         names = [name for name, _ in self.grid]
         return {name: constants[name] for name in names} if all(name in constants for name in names) else None
+
+    def why_kept_out(self, params: Params) -> str | None:
+        """The reason for which these parameters are not proposed; None where nothing speaks against them."""
+        return next((out.reason for out in self.kept_out if out.holds(params)), None)
 
     def instantiate(self, params: Params, device: DeviceSpec, spec: ProblemSpec) -> str:
         """Source with these parameters, the device's constants and the problem's. Raises KeyError on unknown names."""
@@ -91,9 +114,15 @@ def load_entries(family: str | None) -> tuple[Entry, ...]:
             hints=tuple(table["hints"]),
             template=(folder / f"{name}.kernel.py").read_text(encoding="utf-8"),
             grid=tuple((param, tuple(values)) for param, values in table["grid"].items()),
+            kept_out=tuple(_kept_out(out) for out in table.get("kept_out", ())),
         )
         for name, table in tables.items()
     )
+
+
+def _kept_out(table: Mapping[str, Any]) -> KeptOut:
+    values = tuple((name, tuple(allowed)) for name, allowed in table.items() if name != "reason")
+    return KeptOut(values, table["reason"])
 
 
 def _number(text: str) -> Value | None:

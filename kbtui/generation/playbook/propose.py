@@ -59,6 +59,11 @@ def _around(entry: Entry, source: str, request: ProposalRequest, rng: random.Ran
 
 
 def _steps(entry: Entry, params: dict[str, Value], rng: random.Random) -> Iterator[dict[str, Value]]:
+    """Parameter sets around these, nearest first, without those the entry keeps out."""
+    return (near for near in _nearest_first(entry, params, rng) if entry.why_kept_out(near) is None)
+
+
+def _nearest_first(entry: Entry, params: dict[str, Value], rng: random.Random) -> Iterator[dict[str, Value]]:
     """Parameter sets one step away in one parameter, then in two, then all values of one; each group shuffled."""
     moves = [(name, value) for name, values in entry.grid for value in _adjacent(values, params[name])]
     rng.shuffle(moves)
