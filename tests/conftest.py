@@ -4,9 +4,12 @@ import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from kbtui.evaluation.process import Zygote
 
 MISSING = "missing program: "
 SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
@@ -78,3 +81,17 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert done.returncode == 0, done.stderr
             started.rename(folder)
     return folder / "runs"
+
+
+@pytest.fixture(scope="session")
+def interpreting_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """With torch and Triton's interpreter; one for all tests of a worker, for its start takes seconds."""
+    with Zygote(tmp_path_factory.mktemp("interpreting") / "zygote.log", interpret=True) as zygote:
+        yield zygote
+
+
+@pytest.fixture(scope="session")
+def compiling_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """With torch and Triton's compiler; one for all tests of a worker."""
+    with Zygote(tmp_path_factory.mktemp("compiling") / "zygote.log", interpret=False) as zygote:
+        yield zygote

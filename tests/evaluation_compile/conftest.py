@@ -10,9 +10,8 @@ from kbtui.problems import load_problem
 
 
 @pytest.fixture(scope="session")
-def torch_zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    with Zygote(tmp_path_factory.mktemp("torch_zygote") / "zygote.log", interpret=False) as started:
-        yield started
+def torch_zygote(compiling_zygote: Zygote) -> Zygote:
+    return compiling_zygote
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +24,7 @@ def softmax_inputs(torch_zygote: Zygote, softmax: Problem) -> ProblemInputs:
     return describe_inputs(torch_zygote, softmax)
 
 
-@pytest.fixture(scope="session", params=["a100", "h100"])
+@pytest.fixture(scope="session", params=["a100", pytest.param("h100", marks=pytest.mark.slow)])
 def compiler(
     request: pytest.FixtureRequest,
     torch_zygote: Zygote,

@@ -13,9 +13,8 @@ from kbtui.evaluation.process import Zygote
 
 
 @pytest.fixture(scope="session")
-def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    with Zygote(tmp_path_factory.mktemp("zygote") / "log", interpret=True) as started:
-        yield started
+def zygote(interpreting_zygote: Zygote) -> Zygote:
+    return interpreting_zygote
 
 
 @pytest.fixture(scope="session")

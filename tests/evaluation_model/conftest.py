@@ -1,7 +1,6 @@
-"""Real zygotes, one pair for all tests of the model."""
+"""A real zygote, and a tracer in its children."""
 
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -21,10 +20,8 @@ def softmax() -> Problem:
 
 
 @pytest.fixture(scope="session")
-def interpreting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
-    logs: Path = tmp_path_factory.mktemp("zygote")
-    with Zygote(logs / "interpreter.log", interpret=True) as zygote:
-        yield zygote
+def interpreting(interpreting_zygote: Zygote) -> Zygote:
+    return interpreting_zygote
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ from kbtui.evaluation.nvml import parent_of
 ENTRY = "\n\ndef kernel_function(x):\n"
 #: Within the policy, for what is outside never runs.
 HOSTILE = (
-    "    return kernel_function(x)\n",
     "    raise KeyboardInterrupt\n",
     "    while True:\n        print('x' * 100000)\n",
+    "    return kernel_function(x)\n",
     "    return torch.zeros_like(x)\n",
     "    hog = []\n    while True:\n        hog.append(b'x' * (1 << 28))\n",
     "    raise SystemExit(0)\n",
@@ -32,7 +32,7 @@ HOSTILE = (
 
 @dataclass(frozen=True)
 class Held:
-    """What this process and its zygotes hold: descriptors, processes, files below the workspace's scratch."""
+    """What this process and the device's zygotes hold: descriptors, processes, files below the device's scratch."""
 
     fds: int
     processes: int
@@ -42,13 +42,26 @@ class Held:
         return self.fds <= other.fds and self.processes <= other.processes and self.files <= other.files
 
 
-def held(root: Path) -> Held:
-    pids = [int(p) for p in os.listdir("/proc") if p.isdigit()]
-    zygotes = {p for p in pids if parent_of(p) == os.getpid()}
-    children = [p for p in pids if parent_of(p) in zygotes]
-    fds = sum(len(os.listdir(f"/proc/{p}/fd")) for p in (os.getpid(), *zygotes))
-    files = sum(len(names) for _, _, names in os.walk(root / "scratch"))
-    return Held(fds, len(zygotes) + len(children), files)
+def children_of(pid: int) -> set[int]:
+    return {int(p) for p in os.listdir("/proc") if p.isdigit() and parent_of(int(p)) == pid}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A device, the folder it keeps its things in, and the processes of this one that are other tests'."""
+
+    device: ModelDevice
+    root: Path
+    others: frozenset[int]
+
+    def zygotes(self) -> set[int]:
+        return children_of(os.getpid()) - self.others
+
+    def held(self) -> Held:
+        zygotes = self.zygotes()
+        n_processes = len(zygotes) + sum(len(children_of(pid)) for pid in zygotes)
+        fds = sum(len(os.listdir(f"/proc/{p}/fd")) for p in (os.getpid(), *zygotes))
+        return Held(fds, n_processes, sum(len(names) for _, _, names in os.walk(self.root / "scratch")))
 
 
 def resident_mib() -> int:
@@ -62,17 +75,18 @@ def until(take: Callable[[], Held], enough: Callable[[Held], bool], timeout_s: f
     return now
 
 
-def still(root: Path) -> Held:
+def still(take: Callable[[], Held]) -> Held:
     """What is held once two looks agree: spares come and go."""
-    looks = [held(root)]
-    return until(lambda: looks.append(held(root)) or looks[-1], lambda now: now == looks[-2])  # type: ignore[func-returns-value]
+    looks = [take()]
+    return until(lambda: looks.append(take()) or looks[-1], lambda now: now == looks[-2])  # type: ignore[func-returns-value]
 
 
-@pytest.fixture
-def device(softmax: Problem, tmp_path: Path) -> Iterator[ModelDevice]:
-    model = ModelDevice(DATA_SHEETS["a100"], tmp_path)
+@pytest.fixture(scope="module")
+def opened(softmax: Problem, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
+    root, others = tmp_path_factory.mktemp("device"), frozenset(children_of(os.getpid()))
+    model = ModelDevice(DATA_SHEETS["a100"], root)
     model.open(softmax)
-    yield model
+    yield Opened(model, root, others)
     model.close()
 
 
@@ -85,26 +99,29 @@ def evaluate(device: ModelDevice, source: str) -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize("n_candidates", [15, pytest.param(200, marks=pytest.mark.slow)])
+#: A few, of which one ends itself and one only talks; or many, one in five hostile in every way.
+@pytest.mark.parametrize(("n_candidates", "every"), [(8, 3), pytest.param(200, 5, marks=pytest.mark.slow)])
 def test_nothing_is_left_after_many_candidates(
-    device: ModelDevice, planted: ModuleType, tmp_path: Path, n_candidates: int
+    opened: Opened, planted: ModuleType, n_candidates: int, every: int
 ) -> None:
     good = planted.one_pass(8)
-    assert evaluate(device, good + "\n# warm").ok
-    before, before_mib = still(tmp_path), resident_mib()
+    assert evaluate(opened.device, good + "\n# warm").ok
+    before, before_mib = still(opened.held), resident_mib()
     for number in range(n_candidates):
-        hostile = number % 5 == 4
-        body = ENTRY + HOSTILE[number // 5 % len(HOSTILE)] if hostile else ""
-        verdict = evaluate(device, f"{good}{body}\n# {number}\n")
+        hostile = number % every == every - 1
+        body = ENTRY + HOSTILE[number // every % len(HOSTILE)] if hostile else ""
+        verdict = evaluate(opened.device, f"{good}{body}\n# {number}\n")
         assert verdict.ok is not hostile, (number, verdict)
-    assert until(lambda: held(tmp_path), lambda now: now.within(before)).within(before), (before, held(tmp_path))
+    assert until(opened.held, lambda now: now.within(before)).within(before), (before, opened.held())
     assert resident_mib() < before_mib + 20 + n_candidates // 5
 
 
-def test_a_search_goes_on_after_its_zygotes_are_killed(device: ModelDevice, planted: ModuleType) -> None:
-    assert evaluate(device, planted.one_pass(8)).ok
-    for pid in [int(p) for p in os.listdir("/proc") if p.isdigit() and parent_of(int(p)) == os.getpid()]:
+def test_a_search_goes_on_after_its_zygotes_are_killed(opened: Opened, planted: ModuleType) -> None:
+    assert evaluate(opened.device, planted.one_pass(8)).ok
+    zygotes = opened.zygotes()
+    assert len(zygotes) >= 2
+    for pid in zygotes:
         os.kill(pid, signal.SIGKILL)
     for warps in (4, 16):
-        verdict = evaluate(device, planted.one_pass(warps))
+        verdict = evaluate(opened.device, planted.one_pass(warps))
         assert verdict.ok, verdict

@@ -22,11 +22,9 @@ RESOURCES = (KernelResources("softmax_rows", SHAPE.name, (4096, 1, 1), 8, 3, 32,
 
 
 @pytest.fixture(scope="module")
-def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticTraffic]:
-    logs = tmp_path_factory.mktemp("traffic")
-    with Zygote(logs / "inputs.log", interpret=False) as zygote:
-        inputs = describe_inputs(zygote, PROBLEM)
-    traffic = StaticTraffic(PROBLEM.spec, CHIP, inputs, logs / "interpreter.log")
+def traffic(compiling_zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticTraffic]:
+    inputs = describe_inputs(compiling_zygote, PROBLEM)
+    traffic = StaticTraffic(PROBLEM.spec, CHIP, inputs, tmp_path_factory.mktemp("traffic") / "interpreter.log")
     yield traffic
     traffic.close()
     traffic.close()
