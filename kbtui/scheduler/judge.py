@@ -72,6 +72,8 @@ def _slack(
         least = policy.structure_slack if young else policy.screen_slack
         if comparison.outcome is not Outcome.SLOWER or comparison.high >= least:
             return f"best of {structure}, may trail to {least:.2f}×" if young else f"may still reach {least:.2f}×"
+    if rung == MEASURE and comparison.outcome is Outcome.UNCLEAR and comparison.ratio > 1.0:
+        return "ahead, though not surely: only fresh processes could tell"
     unprofiled = not any(PROFILE in t.results for t in of_structure(state, structure))
     if rung == MEASURE and leads and unprofiled and comparison.ratio >= policy.measure_slack:
         return f"best of {structure}, profiled when it is refined"

@@ -36,13 +36,19 @@ def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float =
     """
     assert state.started is not None
     generators = [g for g in state.started.generators if unavailable(state, g, wall_s, policy) is None]
-    if "playbook" in generators and not state.all_drafted and ("playbook", None) not in state.exhausted:
+    if "playbook" in generators and is_coarse(state):
         return Propose("playbook", None, Phase.COARSE, limit, "coarse: every structure before refining any")
     options = [option for generator in generators for option in _options(state, generator, policy)]
     best = max(options, key=lambda o: o.weight, default=None)
     if best is None:
         return None
     return Propose(best.generator, best.parent, Phase.NARROW, min(limit, policy.refine_batch), best.why)
+
+
+def is_coarse(state: RunState) -> bool:
+    """Whether structures are still being drafted: until then nobody leads for long."""
+    drafts = state.started is not None and "playbook" in state.started.generators
+    return drafts and not state.all_drafted and ("playbook", None) not in state.exhausted
 
 
 def unavailable(state: RunState, generator: str, wall_s: float, policy: Policy) -> str | None:

@@ -5,7 +5,7 @@ from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, next_costs_s, within_share
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
-from kbtui.scheduler.parents import awaited, choose_proposal, reads_diagnoses
+from kbtui.scheduler.parents import awaited, choose_proposal, is_coarse, reads_diagnoses
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.scheduler.structures import standing
@@ -54,8 +54,8 @@ def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -
 
     Whoever waits for a profile that nobody asks for may go on waiting to the end.
     """
-    lower, upper = _lower(state), _upper(state, may_profile)
     room = _room(state, policy)
+    lower, upper = _lower(state), _upper(state, may_profile and not (room and is_coarse(state)))
     if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy, wall_s)):
         return (may_profile and _diagnose_first(state, proposal)) or proposal
     if confirm := _confirm_now(state, policy):
@@ -80,7 +80,8 @@ def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
     """Work on the measure and profile rungs, in the order it is done.
 
     Pinned candidates first; then who did well at the screen, fastest first; then the profile of who leads the measure
-    rung, so that no early leader costs a profile while a better one waits; then mutations that nothing is known of.
+    rung, so that no early leader costs a profile while a better one waits or has yet to be drafted; then mutations that
+    nothing is known of.
     """
     queued = [(t, MEASURE) for t in state.waiting(MEASURE)]
     leader = state.incumbents.get(MEASURE) if may_profile else None

@@ -2,60 +2,16 @@
 
 import pytest
 
-from kbtui.domain.candidate import Candidate, Origin
-from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import RungOutcome
 from kbtui.domain.event import (
-    Budget,
-    CandidateAdmitted,
-    ChildEntry,
     Decision,
-    Envelope,
-    Event,
-    ProposalsMade,
     RungCompleted,
-    RunStarted,
 )
-from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeTiming
-from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
-from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, verified
+from kbtui.domain.measurement import Clock, Outcome
+from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.domain.verdict import Proof, Reason, rejected, unverified
 from kbtui.scheduler.judge import judge
-from kbtui.scheduler.state import RunState
-
-PASSED = verified(1, Proof.GPU)
-
-
-def state_with(*events: Event) -> RunState:
-    state = RunState()
-    started = RunStarted(
-        "toy-1", "toy", "toy", "0", DATA_SHEETS["a100"], 0, Budget(), ("playbook",), None, ChildEntry.PARENT,
-        DEFAULT_LADDER,
-    )  # fmt: skip
-    for seq, event in enumerate((started, *events)):
-        state.apply(Envelope(seq, "", 0.0, 0.0, event))
-    return state
-
-
-def admitted(number: int, structure: str = "first", generator: str = "seed") -> CandidateAdmitted:
-    candidate = Candidate(f"c{number:04d}", str(number), (), Origin(generator, "op"), structure, f"no. {number}")
-    return CandidateAdmitted(candidate, SCREEN, f"commit{number}")
-
-
-def answered(*drafts: CandidateAdmitted) -> tuple[Event, ...]:
-    return (*drafts, ProposalsMade("playbook", None, len(drafts), 0, False, 0.0))
-
-
-def timed(
-    *comparisons: Comparison, verdict: Verdict = PASSED, unstable: str | None = None, clock: Clock = Clock.MEASURED
-) -> RungOutcome:
-    timing = ShapeTiming("64", 100.0, 99.0, 101.0, 20)
-    return RungOutcome(verdict, 0.1, 0.2, measurement=Measurement(clock, (timing,), comparisons, unstable))
-
-
-def against(
-    other: str, ratio: float, outcome: Outcome, low: float | None = None, high: float | None = None
-) -> Comparison:
-    return Comparison(other, outcome, ratio, low or ratio - 0.01, high or ratio + 0.01, 0.99, 10, 1)
+from tests.fakes.decided import admitted, against, answered, state_with, timed
 
 
 def incumbent_at(rung: int, score: float = 1.0) -> RungCompleted:
@@ -153,3 +109,23 @@ def test_a_second_champion_must_beat_the_first_champion() -> None:
     assert judge(state, "c0003", CONFIRM, tie).decision is Decision.PRUNE
     better = timed(against("first", 1.4, Outcome.FASTER), against("c0002", 1.07, Outcome.FASTER))
     assert judge(state, "c0003", CONFIRM, better).decision is Decision.CROWN
+
+
+@pytest.mark.parametrize(
+    ("ratio", "outcome", "decision"),
+    [
+        (1.006, Outcome.UNCLEAR, Decision.PROMOTE),
+        (0.997, Outcome.UNCLEAR, Decision.PRUNE),
+        (1.001, Outcome.TIE, Decision.PRUNE),
+    ],
+)
+def test_who_is_ahead_though_not_surely_stays_in_the_race_and_leads_nobody(
+    ratio: float, outcome: Outcome, decision: Decision
+) -> None:
+    held = RungCompleted("c0001", MEASURE, timed(), Decision.PROMOTE, "", 1.0, True)
+    profiled = RungCompleted("c0002", PROFILE, timed(), Decision.PROMOTE, "", 1.0, True)
+    drafts = answered(admitted(2, "a", "playbook"), admitted(3, "a", "playbook"))
+    state = state_with(admitted(1), *drafts, held, profiled)
+    judged = judge(state, "c0003", MEASURE, timed(against("c0001", ratio, outcome)))
+    assert judged.decision is decision
+    assert not judged.new_incumbent

@@ -158,3 +158,14 @@ def test_a_profile_that_nobody_asks_for_is_never_begun(state: RunState, may_end:
         tried.waiting_at = PROFILE if tried.candidate.id != state.incumbents.get(MEASURE) else None
     action = action_of(state) if not may_end else action_of(replace(state, budget=Budget(wall_s=100.0)), 90.0)
     assert not (isinstance(action, Evaluate) and action.rung == PROFILE)
+
+
+def test_while_structures_are_still_drafted_nobody_is_profiled() -> None:
+    state = copy.deepcopy(measured_leader())
+    state.all_drafted, state.exhausted = False, set()
+    for tried in state.tried.values():
+        tried.waiting_at = PROFILE if tried.candidate.id == state.incumbents[MEASURE] else None
+    for just_proposed in (False, True):
+        asked = action_of(replace(state, just_proposed=just_proposed))
+        assert isinstance(asked, Propose)
+        assert asked.parent is None
