@@ -6,7 +6,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist loadfile -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer walk wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study walk wheel clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench-kills: dev ## Kill the engine 200 times in replayed searches and check tha
 bench-viewer: dev ## Time the viewer on a run of 100,000 candidates, and weigh what it sends (a few minutes)
 	@$(PY) benchmarks/viewer_scale.py
 	@$(PY) benchmarks/viewer_traffic.py
+
+study: dev ## Study the scheduler on the recorded pools: docs/scheduler.md (5 minutes, no GPU)
+	@$(PY) benchmarks/scheduler_study.py --ablations
 
 walk: dev ## Write docs/walk.txt: a search over ssh, as a terminal showed it (needs sshd and tmux)
 	@$(PY) docs/walk.py

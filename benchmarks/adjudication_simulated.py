@@ -1,0 +1,259 @@
+"""Does the comparison keep its error rates? The simulated part: null, power, drift, and whole runs of null candidates.
+
+usage: python benchmarks/adjudication_simulated.py [--comparisons 2000] [--runs 300] [--out FILE.json] [--docs FILE.md]
+
+The real pairs (``time_pair``), looks and decision, on simulated clocks. Noise between processes is what was measured on
+an H200 (``process_sigma``); within one it is heavy-tailed, and made worse by bursts, a linear drift, or both. The part
+on a GPU is benchmarks/adjudication.py.
+"""
+
+import argparse
+import json
+import math
+import platform
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.scheduler_study import between
+from kbtui.domain.measurement import Comparison, Outcome
+from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
+from kbtui.evaluation.measure.adjudicate import Evidence, compare, decide, process_sigma, settled_within
+from kbtui.evaluation.measure.loop import NEVER, time_pair
+from kbtui.evaluation.measure.schedule import calls_per_block, looks
+
+ROOT = Path(__file__).parents[1]
+SMALL_US, LARGE_US, MIDDLE_US = 6.2, 135.0, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """What spoils times. ``tail``: least divisor of the noise, so the smaller the heavier its tail (0.01: Cauchy's).
+
+    ``drift``: by what part times grow, linearly, over a comparison of full length; ``burst``: part of calls that take
+    up to a third longer.
+    """
+
+    name: str
+    tail: float = 0.5
+    burst: float = 0.0
+    drift: float = 0.0
+
+
+CALM = Weather("calm")
+WEATHERS = (
+    CALM,
+    Weather("5 % linear drift", drift=0.05),
+    Weather("bursts, one call in twenty", burst=0.05),
+    Weather("heavy tails", tail=0.01),
+    Weather("all three", tail=0.01, burst=0.05, drift=0.05),
+)
+
+
+class Clock:
+    """What both sides' calls are timed by, in the order in which they run."""
+
+    def __init__(self, rng: random.Random, weather: Weather, n_calls: int) -> None:
+        self.rng, self.weather, self.a_call = rng, weather, weather.drift / n_calls
+        self.n = 0
+
+    def call_us(self, base_us: float) -> float:
+        self.n += 1
+        noise = 0.004 * self.rng.gauss(0, 1) / max(abs(self.rng.gauss(0, 1)), self.weather.tail)
+        bump = 0.33 * self.rng.random() if self.rng.random() < self.weather.burst else 0.0
+        return base_us * (1 + self.a_call * self.n) * max(1 + noise + bump, 0.5)
+
+
+class Side:
+    """One process: its own speed, moved by the noise between processes."""
+
+    def __init__(self, clock: Clock, base_us: float, rng: random.Random) -> None:
+        self.clock = clock
+        self.us = base_us * math.exp(rng.gauss(0, process_sigma(base_us) / math.sqrt(2)))
+
+    def timed(self, n_calls: int, keep: int) -> list[float]:
+        return [self.clock.call_us(self.us) for _ in range(n_calls)]
+
+
+def compared(rng: random.Random, base_us: float, speedup: float, rung: Rung, weather: Weather) -> Comparison:
+    """One comparison as the device makes it on a rung: its looks, its early stop, its fresh processes."""
+    n_calls = calls_per_block(base_us)
+    n_processes = max(rung.process_pairs, 1)
+    clock = Clock(rng, weather, 4 * n_calls * rung.max_pairs * n_processes)
+    one = n_processes == 1
+    schedule = looks(rung.max_pairs) if one else tuple(n for n in (4, 8, rung.max_pairs) if n <= rung.max_pairs)
+    done: list[tuple[tuple[float, ...], ...]] = []
+    for _ in range(n_processes):
+        mine, theirs = Side(clock, base_us / speedup, rng), Side(clock, base_us, rng)
+        pairs: list[tuple[float, ...]] = []
+        for n in schedule:
+            while len(pairs) < n:
+                pairs.append((time_pair(len(pairs), mine, theirs, n_calls, rng).log_ratio,))
+            evidence = Evidence(("s",), (base_us,), (*done, tuple(pairs)))
+            if decide(evidence, len(schedule)) is not Outcome.UNCLEAR if one else settled_within(evidence):
+                break
+        done.append(tuple(pairs))
+    return compare("it", evidence, len(schedule) if one else 1)
+
+
+def sequential(rng: random.Random, base_us: float, rung: Rung, weather: Weather) -> Outcome:
+    """First all of the candidate's calls, then all of the other's: the same number, judged in the same way."""
+    n_calls = calls_per_block(base_us)
+    clock = Clock(rng, weather, 4 * n_calls * rung.max_pairs)
+    mine, theirs = Side(clock, base_us, rng), Side(clock, base_us, rng)
+    blocks = [[median(side.timed(2 * n_calls, NEVER)) for _ in range(rung.max_pairs)] for side in (mine, theirs)]
+    pairs = tuple((math.log(b / a),) for a, b in zip(*blocks, strict=True))
+    return decide(Evidence(("s",), (base_us,), (pairs,)), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Outcomes of many comparisons of one kind, and how many pairs they took on the average."""
+
+    kind: str
+    weather: str
+    base_us: float
+    speedup: float
+    rung: int
+    n: int
+    faster: int
+    slower: int
+    tie: int
+    unclear: int
+    pairs: float
+
+
+def row(kind: str, base_us: float, speedup: float, rung: int, weather: Weather, n: int) -> Row:
+    found = [
+        compared(random.Random(f"{kind}/{base_us}/{rung}/{i}"), base_us, speedup, DEFAULT_LADDER[rung], weather)
+        for i in range(n)
+    ]
+    count = Counter(c.outcome for c in found)
+    return Row(
+        kind, weather.name, base_us, speedup, rung, n, count[Outcome.FASTER], count[Outcome.SLOWER],
+        count[Outcome.TIE], count[Outcome.UNCLEAR], fmean(c.n_pairs for c in found),
+    )  # fmt: skip
+
+
+def rows(n: int) -> Iterator[Row]:
+    for weather in WEATHERS:
+        for base_us in (SMALL_US, LARGE_US):
+            for rung in (SCREEN, MEASURE, CONFIRM):
+                yield row("null", base_us, 1.0, rung, weather, n)
+    for weather in (CALM, WEATHERS[-1]):
+        yield row("power", MIDDLE_US, 1.02, MEASURE, weather, n // 2)
+        yield row("power", MIDDLE_US, 1.01, PROFILE, weather, n // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Null comparisons with and without a drift of 5 % over each, from the same random numbers."""
+
+    n: int
+    changed: int
+    sequential_wrong: int
+
+
+def drift(n: int) -> Drift:
+    drifting, rung = WEATHERS[1], DEFAULT_LADDER[MEASURE]
+    pairs = [
+        [compared(random.Random(f"drift/{i}"), LARGE_US, 1.0, rung, w).outcome for w in (CALM, drifting)]
+        for i in range(n)
+    ]
+    fooled = [sequential(random.Random(f"sequential/{i}"), LARGE_US, rung, drifting) for i in range(n)]
+    decided = (Outcome.FASTER, Outcome.SLOWER)
+    return Drift(n, sum(calm is not moved for calm, moved in pairs), sum(o in decided for o in fooled))
+
+
+@dataclass(frozen=True, slots=True)
+class NullRuns:
+    """Whole runs in which no candidate is faster than the first kernel.
+
+    ``leaders``: runs with a false leader on the measure rung; ``champions``: runs that crowned one all the same.
+    ``measured``: mean ratio of the false leaders where they won, and ``confirmed``: the same kernels' in fresh
+    processes. Their difference is the winner's curse.
+    """
+
+    runs: int
+    candidates: int
+    leaders: int
+    champions: int
+    measured: float
+    confirmed: float
+
+
+def null_runs(runs: int, candidates: int = 100) -> NullRuns:
+    leaders = champions = 0
+    won: list[tuple[float, float]] = []
+    for run in range(runs):
+        rng = random.Random(f"run/{run}")
+        met = [compared(rng, LARGE_US, 1.0, DEFAULT_LADDER[MEASURE], WEATHERS[-1]) for _ in range(candidates)]
+        false = [c for c in met if c.outcome is Outcome.FASTER]
+        again = [compared(rng, LARGE_US, 1.0, DEFAULT_LADDER[CONFIRM], WEATHERS[-1]) for _ in false]
+        leaders += bool(false)
+        champions += any(c.outcome is Outcome.FASTER for c in again)
+        won += [(c.ratio, a.ratio) for c, a in zip(false, again, strict=True)]
+    means = [fmean(side) if side else 1.0 for side in zip(*won, strict=True)] or [1.0, 1.0]
+    return NullRuns(runs, candidates, leaders, champions, means[0], means[1])
+
+
+def page(found: list[Row], drifted: Drift, null: NullRuns) -> str:
+    lines = ["| comparisons | noise | kernel | rung | n | called faster | slower | tie | unclear | pairs |",
+             "|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for r in found:
+        kind = "the same kernel twice" if r.kind == "null" else f"truly {100 * (r.speedup - 1):.0f} % faster"
+        lines.append(
+            f"| {kind} | {r.weather} | {r.base_us:g} µs | {DEFAULT_LADDER[r.rung].name} | {r.n} |"
+            f" {100 * r.faster / r.n:.2f} % | {100 * r.slower / r.n:.2f} % | {100 * r.tie / r.n:.1f} % |"
+            f" {100 * r.unclear / r.n:.1f} % | {r.pairs:.1f} |"
+        )
+    return "\n".join(
+        (*lines, "",
+         f"**Drift.** A linear drift of 5 % over each of {drifted.n} null comparisons changed {drifted.changed}"
+         f" decisions. The same calls taken one side after the other were called faster or slower"
+         f" {drifted.sequential_wrong} times.", "",
+         f"**Whole runs.** In {null.runs} runs of {null.candidates} candidates each, none of them faster than the first"
+         f" kernel, under all three kinds of noise: {null.leaders} runs had a false leader on the measure rung,"
+         f" {null.champions} ended with a false champion. The false leaders showed {100 * (null.measured - 1):+.2f} %"
+         f" where they won and {100 * (null.confirmed - 1):+.2f} % in fresh processes.")
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--comparisons", type=int, default=2000, help="null comparisons of each kind")
+    parser.add_argument("--runs", type=int, default=300, help="whole runs of null candidates")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/adjudication-simulated.json")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs/measurement.md")
+    options = parser.parse_args()
+    began = time.monotonic()
+    found = list(rows(options.comparisons))
+    drifted, null = drift(options.comparisons // 2), null_runs(options.runs)
+    told = page(found, drifted, null)
+    print(told)
+    kept = {
+        "command": f"python benchmarks/adjudication_simulated.py --comparisons {options.comparisons}"
+        f" --runs {options.runs}",
+        "machine": f"{platform.machine()}, python {platform.python_version()}",
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "seconds": round(time.monotonic() - began),
+        "comparisons": [asdict(r) for r in found],
+        "drift": asdict(drifted),
+        "null_runs": asdict(null),
+    }
+    options.out.write_text(json.dumps(kept, indent=1) + "\n")
+    if options.docs.exists():
+        made = f"Made by `{kept['command']}`, {kept['date']}."
+        options.docs.write_text(between(options.docs.read_text(), "simulated", f"{told}\n\n{made}"))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
