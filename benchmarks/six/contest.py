@@ -1,0 +1,199 @@
+"""The champion against everything else in one interleaved measurement. Effects: a device, a workspace.
+
+It is one confirmation of the engine's own: a fresh process a side and process pair, ABBA turns on the device's clock,
+cold L2, outputs judged on inputs nobody has seen. The gate comes first, with another seed than the search's.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from benchmarks.six.record import CHAMPION, DRAFT, FIRST, Against, Contest, KernelKept, PairsKept, Reading
+from kbtui.commands.bench import bench_rung
+from kbtui.commands.verify import whole_gate
+from kbtui.console import tell
+from kbtui.domain.candidate import Attachment
+from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, Opponent
+from kbtui.domain.measurement import Comparison, LiveSample, Measurement, ShapeTiming
+from kbtui.domain.rung import Rung
+from kbtui.engine.ports import Device
+from kbtui.errors import EngineError
+from kbtui.scheduler.state import Tried
+
+#: Candidates that may fail the last gate, one after the other, before the case is given up.
+MOST_REFUSED = 5
+#: The search's inputs are not used again.
+SEED_APART = 7919
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One kernel of the search with its source."""
+
+    tried: Tried
+    source: str
+
+    def kept(self, role: str) -> KernelKept:
+        candidate = self.tried.candidate
+        operator = f"{candidate.origin.generator}: {candidate.origin.operator}"
+        return KernelKept(
+            role, candidate.id, candidate.summary, candidate.structure, operator, self.tried.score, self.source
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Contestants:
+    """``ranked``: who may be the champion, best first. ``draft``: the best playbook draft without any search."""
+
+    ranked: Sequence[Entrant]
+    first: Entrant | None
+    draft: Entrant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How it is measured. ``shape``: the case's, the only one timed; ``command`` is kept with the result."""
+
+    shape: str
+    seed: int
+    n_pairs: int
+    n_processes: int
+    command: str
+
+    @property
+    def rung(self) -> Rung:
+        return bench_rung(self.n_pairs, self.n_processes)
+
+
+def hold(
+    device: Device, contestants: Contestants, baselines: Iterable[Baseline], terms: Terms
+) -> tuple[Contest, tuple[KernelKept, ...]]:
+    """On a device where the problem is open. Raises EngineError where no candidate passes the gate and is timed."""
+    began = time.monotonic()
+    refused: list[tuple[str, str]] = []
+    for champion in contestants.ranked[: MOST_REFUSED + 1]:
+        name = champion.tried.candidate.id
+        tell(f"gate and times of {name} {champion.tried.candidate.summary}")
+        verdict = whole_gate(device, champion.source, terms.seed + SEED_APART)
+        if not verdict.ok:
+            refused.append((name, f"{verdict.reason}: {verdict.detail}"))
+            continue
+        found = device.evaluate(_request(champion, contestants, terms), _unwatched)
+        if found.outcome.verdict.ok and found.outcome.measurement is not None:
+            said = f"{verdict.kind} by {verdict.proof}: {verdict.detail}"
+            contest = _contest(name, said, found, baselines, tuple(refused), terms, time.monotonic() - began)
+            return contest, _kept(champion, contestants)
+        refused.append((name, f"{found.outcome.verdict.reason}: {found.outcome.verdict.detail}"))
+    told = "; ".join(f"{name} {why}" for name, why in refused) or "there is none"
+    raise EngineError(f"no candidate could be measured: {told[:400]}", "read the search's log")
+
+
+def _request(champion: Entrant, contestants: Contestants, terms: Terms) -> EvaluationRequest:
+    def opponent(name: str, other: Entrant | None) -> Opponent | None:
+        same = other is None or other.source == champion.source
+        return None if same or other is None else Opponent(name, other.source)
+
+    draft, first = opponent(DRAFT, contestants.draft), opponent(FIRST, contestants.first)
+    name, rung = champion.tried.candidate.id, terms.rung
+    return EvaluationRequest(name, champion.source, rung, terms.seed, rung.gate_stage, draft, first)
+
+
+def _kept(champion: Entrant, contestants: Contestants) -> tuple[KernelKept, ...]:
+    named = ((CHAMPION, champion), (FIRST, contestants.first), (DRAFT, contestants.draft))
+    return tuple(entrant.kept(role) for role, entrant in named if entrant is not None)
+
+
+def _contest(
+    champion: str,
+    verdict: str,
+    found: Evaluated,
+    baselines: Iterable[Baseline],
+    refused: tuple[tuple[str, str], ...],
+    terms: Terms,
+    wall_s: float,
+) -> Contest:
+    measurement = found.outcome.measurement
+    assert measurement is not None
+    raw, timing = _raw(found.attachments), _timing(measurement, terms.shape)
+    met = {c.against: against(c, raw, timing) for c in measurement.comparisons}
+    missing = (Against(b.name, error=b.error or "not timed beside the champion") for b in baselines)
+    return Contest(
+        date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        command=terms.command,
+        seed=terms.seed,
+        champion=champion,
+        verdict=verdict,
+        us=timing.device_us,
+        low_us=timing.low_us,
+        high_us=timing.high_us,
+        n_samples=timing.n_samples,
+        end_to_end_us=timing.end_to_end_us,
+        against=(*met.values(), *(a for a in missing if a.name not in met)),
+        refused=refused,
+        unstable=measurement.unstable,
+        readings=readings(raw.get("sensors", ())),
+        pairs=pairs(raw.get("processes", ()), terms.shape),
+        wall_s=wall_s,
+    )
+
+
+def _timing(measurement: Measurement, shape: str) -> ShapeTiming:
+    """Of the case's shape: a replay's problem times others too."""
+    return next((t for t in measurement.timings if t.shape == shape), measurement.timings[0])
+
+
+def against(comparison: Comparison, raw: dict[str, Any], champion: ShapeTiming) -> Against:
+    """One comparison on the case's shape; the other's own time is its samples' median, where samples were kept."""
+    own = next((s for s in comparison.shapes if s.shape == champion.shape), None)
+    ratio, low, high = (own.ratio, own.low, own.high) if own else (comparison.ratio, comparison.low, comparison.high)
+    samples = [
+        sample
+        for process in raw.get("processes", ())
+        for pair in process.get(comparison.against, {}).get(champion.shape, ())
+        for sample in pair["other"]
+    ]
+    return Against(
+        comparison.against,
+        us=median(samples) if samples else ratio * champion.device_us,
+        ratio=ratio,
+        low=low,
+        high=high,
+        outcome=comparison.outcome.value,
+        n_pairs=comparison.n_pairs,
+        n_processes=comparison.n_processes,
+    )
+
+
+def pairs(processes: Iterable[dict[str, Any]], shape: str) -> tuple[PairsKept, ...]:
+    """What a stranger can check the ratios with: each pair's two medians, to a nanosecond."""
+    return tuple(
+        PairsKept(
+            name,
+            index,
+            tuple((round(median(p["candidate"]), 3), round(median(p["other"]), 3)) for p in by_shape.get(shape, ())),
+        )
+        for index, process in enumerate(processes)
+        for name, by_shape in process.items()
+    )
+
+
+def readings(sensors: Iterable[dict[str, float]]) -> tuple[Reading, ...]:
+    """Clocks in MHz, power in W, temperature in C: least, median and largest over the contest."""
+    by_name: dict[str, list[float]] = {}
+    for sensor in sensors:
+        for name, value in sensor.items():
+            by_name.setdefault(name, []).append(float(value))
+    return tuple(Reading(name, min(v), float(median(v)), max(v)) for name, v in by_name.items())
+
+
+def _raw(attachments: Iterable[Attachment]) -> dict[str, Any]:
+    found = next((a for a in attachments if a.name.startswith("samples-")), None)
+    raw: dict[str, Any] = json.loads(found.content) if found else {}
+    return raw
+
+
+def _unwatched(sample: LiveSample) -> None:
+    """The result comes when all is measured."""

@@ -1,0 +1,112 @@
+"""One case's search, by ``kbtui run`` in a process of its own, and what it left. Effects: processes, a workspace."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbtui.domain.event import EndReason
+from kbtui.errors import EngineError, KbtuiError
+from kbtui.scheduler.state import RunState
+from store.reader import Reader
+from store.workspace import open_workspace
+
+ROOT = Path(__file__).parents[2]
+GENERATORS = "playbook,rewrites"
+#: What a search may take beside its budget: opening, vetting, the confirmation that was begun before the end.
+BESIDE_S = 120.0
+_STOP_S = 20.0
+#: A git bundle larger than this is worth a word.
+LARGE_BUNDLE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """``folder``: the case as a problem; ``unvetted``: do not vet it before the search."""
+
+    folder: Path
+    workspace: Path
+    device: str
+    seconds: float
+    seed: int
+    unvetted: bool = False
+
+
+def search(wanted: Wanted, log: Path) -> RunState:
+    """Run it, or go on with one that was interrupted; one that ended is left alone. Returns its final state.
+
+    Raises EngineError where nothing came of it: no run, or one that failed before any candidate was timed.
+    """
+    command = next_command(wanted, state_of(wanted.workspace))
+    if command:
+        with log.open("ab") as out:
+            run_bounded(command, wanted.seconds + BESIDE_S, out.fileno())
+    state = state_of(wanted.workspace)
+    if state is None or not any(t.score is not None for t in state.tried.values()):
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.is_file() else []
+        raise EngineError(f"the search came to nothing: {' '.join(last)[:300]}", f"read {log}")
+    return state
+
+
+def next_command(wanted: Wanted, state: RunState | None) -> list[str]:
+    """What to start; empty where the search is over."""
+    kbtui = [sys.executable, "-m", "kbtui"]
+    where = ["--workspace", str(wanted.workspace), "--headless"]
+    if state is not None and state.started is not None:
+        over = state.ended is not None and state.ended.reason in (EndReason.BUDGET, EndReason.EXHAUSTED)
+        return [] if over else [*kbtui, "resume", state.started.run, *where]
+    return [
+        *kbtui, "run", str(wanted.folder), *where, "--device", wanted.device, "--budget", f"{wanted.seconds:g}s",
+        "--seed", str(wanted.seed), "--generator", GENERATORS, *(["--unvetted"] if wanted.unvetted else []),
+    ]  # fmt: skip
+
+
+def run_bounded(command: list[str], limit_s: float, out: int) -> int | None:
+    """Its exit status; None where it was ended at the limit. It ends with us, whatever ends us but SIGKILL."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")}
+    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env=env, start_new_session=True)
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_STOP_S)
+
+
+def state_of(workspace: Path) -> RunState | None:
+    """The latest run there; None where there is none."""
+    with contextlib.suppress(KbtuiError), reader_of(workspace) as reader:
+        rows = reader.runs()
+        return reader.state(rows[0].run) if rows else None
+    return None
+
+
+@contextlib.contextmanager
+def reader_of(workspace: Path) -> Iterator[Reader]:
+    with Reader(open_workspace(workspace)) as reader:
+        yield reader
+
+
+def bundle(workspace: Path, path: Path) -> int:
+    """The search's kernel repository as one file that git clones; returns its bytes. Raises EngineError."""
+    git_dir = open_workspace(workspace).git_dir
+    command = ["git", f"--git-dir={git_dir}", "bundle", "create", "-q", str(path.resolve()), "--all"]
+    env = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if done.returncode:
+        raise EngineError(f"no bundle of {git_dir}: {done.stderr.strip()[:200]}", "is git installed?")
+    return path.stat().st_size

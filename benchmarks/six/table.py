@@ -1,0 +1,280 @@
+"""The six benchmarks as Markdown: what was asked beside what was measured. Pure.
+
+A cell of something that was not measured is blank. Modelled and replayed numbers have tables of their own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from textwrap import fill
+
+from benchmarks.six import judging
+from benchmarks.six.cases import Case
+from benchmarks.six.record import CHAMPION, DRAFT, FIRST, MEASURED, MODELLED, REPLAYED, Against, CaseRecord, OnA100
+from kbtui.domain.profile import KernelResources
+from kbtui.domain.wording import counted
+from kbtui.evaluation.baselines import EAGER, LIBRARIES
+
+Records = Mapping[str, CaseRecord]
+Row = Sequence[str]
+WIDTH = 120
+#: Facts that a reader of a time asks for first.
+_FACTS = ("driver", "CUDA of the driver", "torch", "triton", "python", "cores")
+
+
+def section(cases: Sequence[Case], records: Records, plots: Iterable[str] = ()) -> str:
+    """``records`` by case; ``plots``: names of picture files beside the document."""
+    measured = {name: r for name, r in records.items() if r.kind == MEASURED}
+    parts = [
+        "## Six benchmarks",
+        _intro(),
+        _provenance(cases, measured),
+        targets(cases, measured),
+        *(f"![{_caption(name)}]({name})" for name in plots),
+    ]
+    if measured:
+        parts += ["### Beside no search, and beside libraries", _others(cases, measured)]
+        parts += ["### Bandwidth", _bandwidth(cases, measured)]
+        parts += ["### What the searches spent", _searches(cases, measured)]
+        parts += ["### The champions on an A100", _a100(cases, measured)]
+    parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
+    parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
+    return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
+
+
+def wrapped(part: str) -> str:
+    """Paragraphs at the documents' width; tables, headings, lists and pictures as they are."""
+    blocks = part.split("\n\n")
+    return "\n\n".join(b if b[0] in "|#-!" else _filled(b) for b in blocks)
+
+
+def _filled(paragraph: str) -> str:
+    """No line begins with a unit."""
+    return fill(paragraph.replace(" %", "\0%"), WIDTH, break_on_hyphens=False).replace("\0", " ")
+
+
+def _intro() -> str:
+    return (
+        "`make bench-six` (`python benchmarks/bench_six.py`): a search for each case with playbook and rewrites alone, "
+        "then one measurement in which the champion takes turns with everything it is compared with, each in a process "
+        "of its own: device time, cold L2, three fresh process pairs, 95 % intervals. Ratios in one row are of one "
+        "measurement; times of two rows are not to be compared. The expert had one hour, Triton 3.6 and one H200. "
+        "Asked is the expert's speedup less 3 %, or 10 % where the expert's kernel took under 20 µs. A win is faster, "
+        "by adjudication, than PyTorch eager and than every mode of torch.compile; else what is kept is PyTorch."
+    )
+
+
+def _provenance(cases: Sequence[Case], measured: Records) -> str:
+    if not measured:
+        return "**Not measured yet.** What would be measured is blank."
+    n_wins = sum(judging.standing(r) is judging.Standing.WIN for r in measured.values())
+    n_reached = sum(
+        judging.target(c, judging.over_eager(measured[c.name].contest, CHAMPION))
+        in (judging.Target.PASSED, judging.Target.REACHED)
+        for c in cases
+        if c.name in measured
+    )
+    machines = dict.fromkeys(_machine(r) for r in measured.values())
+    told = f"{len(measured)} of {len(cases)} cases are measured: {counted(n_wins, 'win')}, {n_reached} as asked."
+    return "\n".join([told, "", *(f"- {machine}" for machine in machines)])
+
+
+def _machine(record: CaseRecord) -> str:
+    facts = dict(record.environment)
+    versions = ", ".join(f"{name} {facts[name]}" for name in _FACTS if name in facts)
+    return f"{record.device.name}, {versions}, {record.contest.date[:10]}, `{record.contest.command}`"
+
+
+def targets(cases: Sequence[Case], measured: Records) -> str:
+    """Every case, measured or not."""
+    head = (
+        "case", "expert, over eager (ms then)", "asked", "torch.compile then", "champion µs", "over eager",
+        "best torch.compile, over eager", "beside the expert", "verdict",
+    )  # fmt: skip
+    return _table(head, [_target_row(c, measured.get(c.name)) for c in cases])
+
+
+def _target_row(case: Case, record: CaseRecord | None) -> Row:
+    ms = f" ({case.expert_ms:g})" if case.expert_ms is not None else ""
+    asked = case.expert * (1 - judging.tolerance(case))
+    given = (_name(case), f"{case.expert:.2f}{ms}", f"{asked:.2f}", f"{case.compiled:.2f}")
+    if record is None:
+        return (*given, "", "", "", "", "")
+    contest = record.contest
+    eager, compiled = contest.beside(EAGER), judging.best_compiled(contest)
+    ratio = judging.over_eager(contest, compiled.name) if compiled else None
+    doubt = f" ({contest.unstable})" if contest.unstable else ""
+    return (
+        *given,
+        f"{contest.us:.2f}{doubt}",
+        _interval(eager),
+        f"{ratio:.2f} ({compiled.name})" if compiled and ratio else "",
+        judging.target_words(case, eager.ratio if eager else None),
+        str(judging.standing(record)),
+    )
+
+
+def _others(cases: Sequence[Case], measured: Records) -> str:
+    head = ("case", "champion", "over the first kernel", "over the best draft", *LIBRARIES)
+    rows, missing = [], []
+    for case, record in _of(cases, measured):
+        champion, contest = record.kernel(CHAMPION), record.contest
+        same = _same_as_champion(record)
+        rows.append((
+            _name(case),
+            champion.summary if champion else "",
+            *(same.get(role) or _interval(contest.beside(role)) for role in (FIRST, DRAFT)),
+            *(_interval(contest.beside(name)) for name in LIBRARIES),
+        ))  # fmt: skip
+        missing += [(f"{a.name}, {a.error}", _name(case)) for a in contest.against if a.ratio is None]
+    why = [f"Not timed: {reason} ({', '.join(names)})." for reason, names in _grouped(missing)]
+    note = (
+        "Best draft: the fastest of the playbook's structures at their defaults, each drafted once, before any "
+        "search. Libraries: their kernel for the same operation, in the same turns; above 1 the champion is faster."
+    )
+    return "\n\n".join([note, _table(head, rows), *why])
+
+
+def _same_as_champion(record: CaseRecord) -> dict[str, str]:
+    champion = record.kernel(CHAMPION)
+    same = [r for r in (FIRST, DRAFT) if (k := record.kernel(r)) and champion and k.source == champion.source]
+    return dict.fromkeys(same, "is the champion")
+
+
+def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
+    head = ("case", "bound by", "champion GB/s", "ceiling GB/s", "share", f"{judging.BANDWIDTH_ASKED:.0%} asked")
+    rows = []
+    for case, record in _of(cases, measured):
+        bound, found = judging.bound(case, record), judging.bandwidth(case, record)
+        asked = bound is judging.Bound.MEMORY and found is not None
+        rows.append((
+            _name(case),
+            str(bound),
+            f"{found.champion_gb_s:.0f}" if found else "",
+            f"{found.ceiling_gb_s:.0f} ({case.ceiling})" if found else "",
+            f"{found.share:.0%}" if found else "",
+            ("yes" if found.share >= judging.BANDWIDTH_ASKED else "no") if asked and found else "not asked",
+        ))  # fmt: skip
+    note = (
+        "The operation's least bytes over the champion's time, beside a copy (or, where it only reads, a read) of "
+        "1 GiB in the same turns. Bound by: the data sheet's rates; an operation that needs less than an empty kernel "
+        "is bound by its launch."
+    )
+    return f"{note}\n\n{_table(head, rows)}"
+
+
+def _searches(cases: Sequence[Case], measured: Records) -> str:
+    head = (
+        "case", "s", "within 2 % after s (GPU s)", "candidates", "evaluations", "rejected", "pruned at", "GPU held",
+        "GPU idle", "wall time by rung",
+    )  # fmt: skip
+    rows = []
+    for case, record in _of(cases, measured):
+        story = record.story
+        soon = story.within_wall_s
+        rows.append((
+            _name(case),
+            f"{story.wall_s:.0f}",
+            f"{soon:.0f} ({story.within_gpu_s or 0:.0f})" if soon is not None else "",
+            str(story.n_candidates),
+            str(story.n_evaluations),
+            _counts((*story.rejected, *((f"{r}, not its fault", n) for r, n in story.unverified))) or "none",
+            _counts(story.pruned) or "none",
+            f"{story.held_share:.0%}",
+            f"{story.idle_share:.0%}" if story.idle_share is not None else "",
+            ", ".join(f"{s.rung} {s.wall_s / story.wall_s:.0%}" for s in story.spent) if story.wall_s else "",
+        ))  # fmt: skip
+    note = (
+        "Seconds count from the engine's start, opening included. Within 2 %: when a candidate first scored so close "
+        "to the final champion. GPU held: evaluations' share of the time. GPU idle: NVML's utilisation samples."
+    )
+    return f"{note}\n\n{_table(head, rows)}"
+
+
+def _a100(cases: Sequence[Case], measured: Records) -> str:
+    head = ("case", "the champion for sm_80", "registers", "shared KiB", "in its place")
+    rows = []
+    for case, record in _of(cases, measured):
+        found = record.a100
+        if found is None:
+            rows.append((_name(case), "", "", "", ""))
+            continue
+        rows.append((
+            _name(case),
+            "fits" if found.fits else found.fault or "",
+            *_most(found.resources if found.fits or found.substitute else ()),
+            "" if found.fits else _substitute(found),
+        ))  # fmt: skip
+    note = (
+        "Compiled, not run: at most 163 KiB of shared memory a block, and no spills. Numbers are of the one that fits."
+    )
+    return f"{note}\n\n{_table(head, rows)}"
+
+
+def _substitute(found: OnA100) -> str:
+    if found.substitute is None:
+        return f"none of {found.tried}"
+    return f"{found.substitute} {found.substitute_summary or ''}".strip()
+
+
+def _most(resources: Sequence[KernelResources]) -> tuple[str, str]:
+    if not resources:
+        return "", ""
+    registers = max(r.registers for r in resources)
+    return str(registers), f"{max(r.shared_bytes for r in resources) / 1024:.1f}"
+
+
+def _not_measured(cases: Sequence[Case], records: Records, kind: str, title: str) -> list[str]:
+    """A table of its own, over the first kernel: PyTorch has no time there."""
+    of_kind = {name: r for name, r in records.items() if r.kind == kind}
+    if not of_kind:
+        return []
+    head = ("case", "device", "champion", "over the first kernel", "over the best draft", "candidates")
+    rows = []
+    for case, record in _of(cases, of_kind):
+        champion, same = record.kernel(CHAMPION), _same_as_champion(record)
+        ratios = (same.get(role) or _ratio(record.contest.beside(role)) for role in (FIRST, DRAFT))
+        summary = champion.summary if champion else ""
+        rows.append((_name(case), record.device.name, summary, *ratios, str(record.story.n_candidates)))
+    return [f"### {title}", _table(head, rows)]
+
+
+def _of(cases: Sequence[Case], records: Records) -> list[tuple[Case, CaseRecord]]:
+    return [(case, records[case.name]) for case in cases if case.name in records]
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    found: dict[str, list[str]] = {}
+    for reason, name in pairs:
+        found.setdefault(reason, []).append(name)
+    return list(found.items())
+
+
+def _counts(counts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{word} {n}" for word, n in counts)
+
+
+def _name(case: Case) -> str:
+    return f"{case.problem} {case.short_dtype} {case.shape.replace('x', '×')}"
+
+
+def _interval(found: Against | None) -> str:
+    if found is None or found.ratio is None or found.low is None or found.high is None:
+        return ""
+    return f"{found.ratio:.3f} ({found.low:.3f}–{found.high:.3f})"
+
+
+def _ratio(found: Against | None) -> str:
+    return f"{found.ratio:.3f}" if found and found.ratio is not None else ""
+
+
+def _table(head: Row, rows: Iterable[Row]) -> str:
+    cell: Callable[[str], str] = lambda text: text.replace("|", "\\|").replace("\n", " ")  # noqa: E731
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
+
+
+def _caption(name: str) -> str:
+    return {
+        "six-speedups.svg": "Speedup over PyTorch eager: champion, torch.compile and the expert",
+        "six-searches.svg": "Best so far over each search's time",
+        "six-budgets.svg": "What each search's time went into",
+    }.get(name, name)

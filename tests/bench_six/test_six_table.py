@@ -1,0 +1,148 @@
+"""The document made of what is kept: blank where nothing was measured, modelled numbers apart, plots that parse."""
+
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.six.cases import load_cases
+from benchmarks.six.plots import plots, shares
+from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA100, write_record
+from benchmarks.six.table import section
+from kbtui.domain.device import DATA_SHEETS
+from tests.bench_six.six_records import against, case, contest, record
+
+ROOT = Path(__file__).parents[2]
+CASES = load_cases()
+LARGE, CONV = case("softmax-4096x16384-fp32"), case("group_conv-8x256x56x56dw-fp16")
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_results", ROOT / "docs/results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def measured() -> dict[str, CaseRecord]:
+    held = contest(
+        against("first", 2.0), against("draft", 1.1), against("eager", 1.28), against("compile", 1.05),
+        Against("max-autotune", error="max-autotune: 240 s without an answer"), against("copy", 2.5),
+        Against("liger", error="liger_kernel is not installed"),
+    )  # fmt: skip
+    lost = contest(against("eager", 0.9), against("compile", 1.4), against("copy", 9.0))
+    return {LARGE.name: record(LARGE, held), CONV.name: record(CONV, lost)}
+
+
+def row(text: str, starts: str, of: int = 0) -> list[str]:
+    line = [line for line in text.splitlines() if line.startswith(f"| {starts} |")][of]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_with_nothing_measured_every_case_stands_there_with_its_target_and_blanks() -> None:
+    text = section(CASES, {})
+    rows = [line for line in text.splitlines() if re.match(r"\| \w+ fp(16|32) ", line)]
+    assert len(rows) == len(CASES)
+    assert row(text, "softmax fp32 16×16384") == [
+        "softmax fp32 16×16384", "1.34 (0.0073)", "1.21", "0.68", "", "", "", "", "",
+    ]  # fmt: skip
+    assert "Not measured yet" in text
+    assert "###" not in text
+    assert plots(CASES, {}) == {}
+
+
+def test_a_measured_case_stands_beside_its_target_with_its_interval_and_verdict() -> None:
+    text = section(CASES, measured())
+    assert row(text, "softmax fp32 4096×16384")[4:] == [
+        "100.00", "1.280 (1.275–1.285)", "1.22 (compile)", "reached", "win",
+    ]  # fmt: skip
+    assert row(text, "group_conv fp16 8×256×56×56dw")[5:] == [
+        "0.900 (0.895–0.905)", "0.64 (compile)", "missed (-40.4 %)", "PyTorch is kept",
+    ]  # fmt: skip
+    assert row(text, "softmax fp32 16×16384")[4:] == [""] * 5
+    assert "2 of 20 cases are measured: 1 win, 1 as asked." in text
+    assert "Not timed: liger, liger_kernel is not installed (softmax fp32 4096×16384)." in text
+    assert "Not timed: max-autotune, max-autotune: 240 s without an answer" in text
+
+
+def test_the_other_tables_hold_the_measured_cases_alone() -> None:
+    text = section(CASES, measured())
+    spent = row(text, "softmax fp32 4096×16384", of=3)
+    assert spent[1:] == [
+        "45", "18 (14)", "30", "70", "wrong_values 2", "screen 20", "84%", "61%", "screen 33%, confirm 44%",
+    ]  # fmt: skip
+    assert row(text, "softmax fp32 4096×16384", of=1)[2:] == ["2.000 (1.995–2.005)", "1.100 (1.095–1.105)", "", ""]
+    assert row(text, "softmax fp32 4096×16384", of=2)[1] == "memory"
+    assert row(text, "softmax fp32 4096×16384", of=4)[1:] == ["fits", "64", "4.0", ""]
+
+
+def test_a_champion_that_does_not_fit_an_a100_has_its_substitute_named() -> None:
+    kept = measured()
+    other = OnA100(False, "softmax_row spills 24 bytes a thread", (), "c0009", "two rows a program", "#", 3)
+    kept[LARGE.name] = replace(kept[LARGE.name], a100=other)
+    found = row(section(CASES, kept), "softmax fp32 4096×16384", of=4)
+    assert (found[1], found[4]) == ("softmax_row spills 24 bytes a thread", "c0009 two rows a program")
+
+
+@pytest.mark.parametrize(("kind", "title"), [(MODELLED, "Modelled"), (REPLAYED, "Replayed")])
+def test_what_was_not_measured_has_a_table_of_its_own_and_no_time(kind: str, title: str) -> None:
+    other = record(CONV, contest(against("first", 3.25), against("eager", 7.77)), kind, DATA_SHEETS["a100"])
+    text = section(CASES, {**measured(), CONV.name: other})
+    before, found, after = text.partition(f"### {title}")
+    assert found
+    assert "3.250" in after
+    assert "7.77" not in text
+    assert row(before, "group_conv fp16 8×256×56×56dw")[4:] == [""] * 5
+
+
+def test_plots_are_pictures_of_the_measured_cases() -> None:
+    drawn = plots(CASES, {**measured(), "x": record(LARGE, contest(against("eager", 2.0)), MODELLED)})
+    assert set(drawn) == {"six-speedups.svg", "six-searches.svg", "six-budgets.svg"}
+    for text in drawn.values():
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        said = " ".join(root.itertext())
+        assert "softmax fp32 4096x16384" in said
+        assert "rms_norm" not in said
+
+
+def test_a_budgets_shares_sum_up_to_the_whole() -> None:
+    found = dict(shares(measured()[LARGE.name]))
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert found["screen"] == pytest.approx(15.0 / 45.0)
+
+
+def test_the_generator_changes_what_is_between_its_marks_alone(tmp_path: Path) -> None:
+    made = generator()
+    for name, kept in measured().items():
+        write_record(tmp_path / f"{name}.json", kept)
+    text = f"# Results\n\nby hand\n\n{made.BEGIN}\nas it was\n{made.END}\n\nmore by hand\n"
+    files: Mapping[str, str] = made.documents(tmp_path, text)
+    assert files["results.md"].startswith("# Results\n\nby hand\n\n")
+    assert files["results.md"].endswith("\n\nmore by hand\n")
+    assert "as it was" not in files["results.md"]
+    assert made.documents(tmp_path, files["results.md"]) == files
+    assert all(f"]({name})" in files["results.md"] for name in files if name.endswith(".svg"))
+    with pytest.raises(ValueError, match="lacks the mark"):
+        made.with_section("nothing", "made")
+
+
+def test_plots_that_nothing_is_left_of_go(tmp_path: Path) -> None:
+    made = generator()
+    (tmp_path / "six-speedups.svg").write_text("old")
+    made.write({"results.md": "text"}, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["results.md"]
+
+
+def test_the_document_is_what_the_generator_makes_of_the_kept_results() -> None:
+    made = generator()
+    files = made.documents(made.KEPT, made.DOCUMENT.read_text(encoding="utf-8"))
+    for name, text in files.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "run: python docs/results.py"

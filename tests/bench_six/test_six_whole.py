@@ -1,0 +1,137 @@
+"""A case from start to document, on a recorded pool in place of a GPU: interrupted, gone on with, and done once."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks import bench_six
+from benchmarks.six.cases import load_cases, write_problem
+from benchmarks.six.plots import plots
+from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, read_record
+from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, state_of
+from benchmarks.six.table import section
+from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed
+from kbtui.engine.session import run_session
+from kbtui.engine.spec import RunSpec
+from tests.bench_six.six_records import case
+
+OF = case("softmax-4096x16384-fp32")
+POOL = ROOT / "benchmarks/pools/softmax-h200-2026-11-30.jsonl.gz"
+DEVICE = f"replay:{POOL}"
+SECONDS = 120.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of one case whose search was interrupted before its first candidate and then gone on with."""
+    folder = tmp_path_factory.mktemp("six")
+    workspace, problem = folder / "work" / OF.name / "workspace", folder / "work" / OF.name / "problem"
+    write_problem(OF, problem)
+    spec = RunSpec(str(workspace), str(problem), DEVICE, Budget(wall_s=SECONDS))
+    run_session(spec, lambda _: None, lambda *_: None, lambda engine: engine.interrupt("a test"))
+    assert call(folder) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> CaseRecord:
+    return read_record(folder / "out" / f"{OF.name}.json")
+
+
+def call(folder: Path, *more: str) -> int:
+    words = ["--out", folder / "out", "--work", folder / "work", "--device", DEVICE, "--cases", OF.name,
+             "--seconds", f"{SECONDS:g}", "--no-a100", *more]  # fmt: skip
+    return bench_six.main([str(word) for word in words])
+
+
+def test_the_interrupted_search_was_gone_on_with(folder: Path, record: CaseRecord) -> None:
+    with reader_of(folder / "work" / OF.name / "workspace") as reader:
+        (run,) = reader.runs()
+        events = [envelope.event for envelope in reader.envelopes(run.run)]
+    assert record.story.run == run.run
+    assert sum(isinstance(event, RunResumed) for event in events) == 1
+    assert next(event.reason for event in events if isinstance(event, RunEnded)) is EndReason.STOPPED
+    assert record.story.ended.startswith(("budget", "exhausted"))
+
+
+def test_what_is_kept_can_be_checked_by_a_stranger(folder: Path, record: CaseRecord, tmp_path: Path) -> None:
+    champion = record.kernel(CHAMPION)
+    assert champion is not None
+    assert (record.kind, record.contest.champion) == (REPLAYED, champion.candidate)
+    assert "def kernel_function" in champion.source
+    bundle, clone = folder / "out" / f"{OF.name}.bundle", tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", "-b", f"runs/{record.story.run}", bundle, clone], check=True)
+    assert (clone / "kernel.py").read_text().startswith(champion.source[:60])
+
+
+def test_the_story_adds_up(record: CaseRecord) -> None:
+    story = record.story
+    assert 0.0 < (story.within_wall_s or 0.0) <= story.wall_s <= SECONDS + 60.0
+    assert (story.within_gpu_s or 0.0) <= story.gpu_s
+    assert sum(spent.wall_s for spent in story.spent) + story.open_s <= story.wall_s + 1e-6
+    assert [s.score for s in story.steps] == sorted(s.score for s in story.steps)
+    fallen = sum(n for _, n in (*story.rejected, *story.unverified, *story.pruned))
+    assert fallen <= story.n_candidates <= story.n_evaluations
+    draft = record.kernel(DRAFT)
+    assert draft is not None
+    assert draft.operator.startswith("playbook: ")
+    assert 1 <= story.n_drafts <= story.n_candidates
+
+
+def test_a_case_that_is_finished_is_not_done_again(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file() and p.suffix in (".json", ".log")}
+    assert call(folder) == 0
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert "nothing to do" in capfd.readouterr().err
+
+
+def test_where_only_the_contest_is_missing_nothing_is_searched_again(folder: Path, record: CaseRecord) -> None:
+    (folder / "out" / f"{OF.name}.json").unlink()
+    (folder / "work" / OF.name / "contest.json").unlink()
+    log = folder / "work" / OF.name / "search.log"
+    before = log.stat().st_mtime_ns
+    assert call(folder, "--pack", str(folder / "six.tgz")) == 0
+    again = read_record(folder / "out" / f"{OF.name}.json")
+    assert log.stat().st_mtime_ns == before
+    assert again.story == record.story
+    assert (folder / "six.tgz").stat().st_size > 1000
+
+
+def test_a_call_without_time_begins_nothing_and_says_what_is_left(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert call(tmp_path, "--limit", "30") == 1
+    assert f"1 left for another call: {OF.name}" in capfd.readouterr().err
+    assert not (tmp_path / "work" / OF.name).exists()
+
+
+def test_the_document_names_a_replay_as_one_and_draws_nothing_of_it(record: CaseRecord) -> None:
+    text = section(load_cases(), {OF.name: record})
+    assert "Replayed from a recorded pool, not measured" in text
+    assert "Not measured yet" in text
+    assert plots(load_cases(), {OF.name: record}) == {}
+
+
+def test_the_list_says_how_far_a_case_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(folder, "--list") == 0
+    assert "finished, replayed on replay of NVIDIA H200" in capsys.readouterr().out
+
+
+def test_an_unknown_baseline_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert call(folder, "--baselines", "eager,tensorrt") == 2
+    assert "no baseline is named 'tensorrt'" in capfd.readouterr().err
+
+
+def test_a_search_that_is_over_is_left_alone_and_a_new_one_uses_the_embedded_generators_alone(folder: Path) -> None:
+    workspace = folder / "work" / OF.name / "workspace"
+    wanted = Wanted(folder / "problem", workspace, "cuda:0", 45.0, 7)
+    state = state_of(workspace)
+    assert state is not None
+    assert state.ended is not None
+    assert state.ended.reason in (EndReason.BUDGET, EndReason.EXHAUSTED)
+    assert next_command(wanted, state) == []
+    command = next_command(wanted, None)
+    assert command[command.index("--generator") + 1] == "playbook,rewrites"
+    assert command[command.index("--budget") + 1] == "45s"
+    assert command[command.index("--seed") + 1] == "7"
