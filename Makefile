@@ -6,7 +6,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist loadfile -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study walk wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study bench-six results walk wheel clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ bench-store: dev ## Time the store with 100,000 candidates in it (a few minutes,
 
 bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hostile; nothing may be left
 	@$(PY) benchmarks/endurance.py --device model:a100 --candidates 200
+
+bench-six: dev ## Search, measure and keep the six benchmarks on an NVIDIA GPU, then make docs/results.md
+	@$(PY) benchmarks/bench_six.py $(ARGS)
+	@$(PY) docs/results.py
+
+results: dev ## Make docs/results.md and its plots from what is kept of the six benchmarks
+	@$(PY) docs/results.py
 
 bench-screening: dev ## Time what it costs to screen a candidate on the GPU, beside a process for each
 	@$(PY) benchmarks/screening.py --candidates 200
