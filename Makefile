@@ -67,8 +67,7 @@ bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hosti
 	@$(PY) benchmarks/endurance.py --device model:a100 --candidates 200
 
 bench-six: dev ## Search, measure and keep the six benchmarks on an NVIDIA GPU, then make docs/results.md
-	@$(PY) benchmarks/bench_six.py $(ARGS)
-	@$(PY) docs/results.py
+	@$(PY) benchmarks/bench_six.py $(ARGS); code=$$?; $(PY) docs/results.py && exit $$code
 
 results: dev ## Make docs/results.md and its plots from what is kept of the six benchmarks
 	@$(PY) docs/results.py
