@@ -44,7 +44,7 @@ class Kanban(LineList):
         self.set_rows(range(n_lines(columns)), self._row)  # type: ignore[arg-type]
         if self.key != before:
             self._show_card()
-            self.post_message(self.Moved(self, self.key))
+            self._tell_moved()
 
     def _find(self, card: str | None) -> tuple[int, int] | None:
         return next(((x, y) for x, cards in enumerate(self.columns) for y, c in enumerate(cards) if c.id == card), None)
@@ -78,7 +78,7 @@ class Kanban(LineList):
         self._show_card()
         self._repaint()
         if self.key != before:
-            self.post_message(self.Moved(self, self.key))
+            self._tell_moved()
 
     def _show_card(self) -> None:
         top, height, first = self.scroll_offset.y, self.size.height, self.at[1] * CARD_LINES

@@ -27,7 +27,8 @@ Draw = Callable[[int, int], Drawn]
 class LineList(ScrollView, can_focus=True):
     """Rows have keys; the cursor stays on its key when rows move, and follows the top until it is moved.
 
-    ``draw(index, width)`` gives a row's line. Without a cursor the arrows scroll.
+    ``draw(index, width)`` gives a row's line. Without a cursor the arrows scroll. ``at_once`` draws what is to be on
+    the screen together with the cursor: ``Moved`` is heard only after that was painted.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor", "line-list--cursor-blurred"}
@@ -83,6 +84,7 @@ class LineList(ScrollView, can_focus=True):
         self.with_cursor = cursor
         self.cursor = 0
         self.following = True
+        self.at_once: Callable[[], None] = _nothing
         self._keys: Sequence[str] = ()
         self._draw: Draw = lambda _i, _w: ()
         self._lines: dict[int, Drawn] = {}
@@ -118,7 +120,11 @@ class LineList(ScrollView, can_focus=True):
         else:
             self._place(0 if self.following else min(self.cursor, max(len(self._keys) - 1, 0)))
         if self.key != before:
-            self.post_message(self.Moved(self, self.key))
+            self._tell_moved()
+
+    def _tell_moved(self) -> None:
+        self.at_once()
+        self.post_message(self.Moved(self, self.key))
 
     def _place(self, index: int) -> None:
         moved_by = index - self.cursor
@@ -200,7 +206,7 @@ class LineList(ScrollView, can_focus=True):
             self.cursor = index
             self._show_cursor()
             self._repaint()
-            self.post_message(self.Moved(self, self.key))
+            self._tell_moved()
 
     def move_to_key(self, key: str) -> bool:
         """Put the cursor on a key; False where it is not listed."""
@@ -245,6 +251,10 @@ class LineList(ScrollView, can_focus=True):
         self.move_to(index)
         if event.chain == 2 or (again and event.chain > 1):
             self.post_message(self.Chosen(self, self._keys[index]))
+
+
+def _nothing() -> None:
+    """Where nothing goes with the cursor."""
 
 
 def _same(old: Drawn | None, new: Drawn) -> bool:
