@@ -4,7 +4,8 @@
 The kernels are the samples' first ones, the playbook's defaults and those of tests/data/kernels, written in the styles
 of public Triton libraries. For every application: is it within the policy; does Triton's intermediate code (TTIR for
 sm_80, after its own passes) differ; is the answer, under the interpreter on the problem's odd proxy shape, as near the
-float64 oracle as the gate asks. ``--sample`` takes a seeded few. Effects: starts two children, writes FILE (JSON).
+float64 oracle as the gate asks. An autotuned kernel is compiled in all its configurations, as it would be to time them,
+and interpreted in its first. ``--sample`` takes a seeded few. Effects: starts three children, writes FILE (JSON).
 """
 
 import argparse
@@ -80,6 +81,17 @@ def interpreted(job: Row) -> Row:
     return {"error_over_allowed": error / max(FLOORS[job["dtype"]], 2 * own) if same else 1e9}
 
 
+def choose_without_timing(every: bool) -> None:
+    """Make an autotuned kernel run in each configuration, or in its first, with nothing timed."""
+    from triton.runtime.autotuner import Autotuner
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        for config in self.configs if every else self.configs[:1]:
+            self.fn.run(*args, **kwargs, **config.all_kwargs())
+
+    Autotuner.run = run
+
+
 class AbsentDriver:
     """Answers what Triton asks of a driver before a launch, for an A100 that is not there."""
 
@@ -146,6 +158,7 @@ def child(kind: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     found: list[str] = []
+    choose_without_timing(every=kind == "ttir")
     if kind == "ttir":
         stop_at_ttir(found)
     for line in sys.stdin:
@@ -243,11 +256,6 @@ def _row(name: str, problem: Problem, source: str, rewrite: Rewrite, edit: Edit)
             "source": edit.source, "policy": "" if verdict.ok else verdict.detail}  # fmt: skip
 
 
-def needs_a_gpu(source: str) -> bool:
-    """Autotuning times its configurations: not under the interpreter."""
-    return "autotune" in source
-
-
 def study(rows: Iterator[Row], until: float) -> list[Row]:
     """Fills in ``answer``, ``changed`` and ``compiled`` as applications come; what is left at ``until`` lacks them."""
     studied: list[Row] = []
@@ -256,8 +264,6 @@ def study(rows: Iterator[Row], until: float) -> list[Row]:
     befores: dict[tuple[str, str], Row] = {}
 
     def compiled(row: Row, compiler: Child) -> None:
-        if needs_a_gpu(row["source"]) or needs_a_gpu(row["before"]):
-            return
         row["changed"], row["compiled"] = False, ""
         # A kernel for wide rows, say, is launched on some shapes only.
         for shape in _told_apart(row["problem"]):
@@ -271,8 +277,7 @@ def study(rows: Iterator[Row], until: float) -> list[Row]:
                 return
 
     def run(row: Row, interpreter: Child) -> None:
-        if not needs_a_gpu(row["source"]):
-            row["answer"] = interpreter.do(job_of(row["problem"], row["source"]))
+        row["answer"] = interpreter.do(job_of(row["problem"], row["source"]))
 
     def lane(kind: str, waiting: SimpleQueue[Row | None], do: Callable[[Row, Child], None]) -> None:
         with contextlib.closing(Child(kind)) as worker:

@@ -12,16 +12,23 @@ from kbtui.generation.rewrites.syntax import (
     Replacement,
     Source,
     argument,
+    arguments_of,
     calls_in,
     find_names,
+    values_of,
     with_keyword,
     without_keywords,
 )
 
-_FIRST, _LAST = '"evict_first"', '"evict_last"'
+_FIRST, _LAST = "evict_first", "evict_last"
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
+    return (edit for edit, new in _choices(source) if new)
+
+
+def _choices(source: Source) -> Iterator[tuple[Edit, bool]]:
+    """Every choice of policies, and whether it is another than the kernel has."""
     for name, kernel in source.kernels.items():
         loads, stores = calls_in(kernel, "load"), calls_in(kernel, "store")
         again = _read_again(kernel, loads)
@@ -35,15 +42,36 @@ def _edits(source: Source, _target: Target) -> Iterator[Edit]:
             yield _edit(source, dict.fromkeys(stores, _FIRST), name, "stream all stores", "stores_first")
 
 
-def _edit(source: Source, policies: dict[cst.Call, str], kernel: str, what: str, mode: str) -> Edit:
+def _edit(source: Source, policies: dict[cst.Call, str], kernel: str, what: str, mode: str) -> tuple[Edit, bool]:
     changes: dict[cst.CSTNode, Replacement] = {call: _setter(policy) for call, policy in policies.items()}
-    return Edit(source.code_with(changes), f"{what} in {kernel}", (("eviction", mode),))
+    new = any(_present(source, kernel, call) != {policy} for call, policy in policies.items())
+    return Edit(source.code_with(changes), f"{what} in {kernel}", (("eviction", mode),)), new
+
+
+def _present(source: Source, kernel: str, call: cst.Call) -> set[str]:
+    """The policies a call has at the kernel's launches, through a parameter and a constant of the module."""
+    given = argument(call, "eviction_policy")
+    if not isinstance(given, cst.Name):
+        return {_text(given)}
+    passed = [arguments_of(source, launch).get(given.value) for launch in source.launches if launch.kernel == kernel]
+    named = [v for value in passed for v in _behind(source, value)]
+    return {_text(value) for value in named}
+
+
+def _text(value: cst.BaseExpression | None) -> str:
+    return str(value.evaluated_value) if isinstance(value, cst.SimpleString) else ""
+
+
+def _behind(source: Source, value: cst.BaseExpression | None) -> list[cst.BaseExpression]:
+    if isinstance(value, cst.Name):
+        return values_of(source.module, value.value)
+    return [value] if value is not None else []
 
 
 def _setter(policy: str) -> Replacement:
     def set_policy(node: cst.CSTNode) -> cst.CSTNode:
         call = without_keywords(cst.ensure_type(node, cst.Call), ("cache_modifier",))
-        return with_keyword(call, "eviction_policy", cst.SimpleString(policy))
+        return with_keyword(call, "eviction_policy", cst.SimpleString(f'"{policy}"'))
 
     return set_policy
 

@@ -7,16 +7,21 @@ import libcst as cst
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, expression, find_all, with_keyword
+from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, expression, find_all, with_keyword
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
     for name, kernel in source.kernels.items():
         nests = find_all(kernel, cst.For)
-        outer = [loop for loop in nests if is_counted(loop) and _has_one_loading_loop(loop)]
+        outer = [loop for loop in nests if is_counted(loop) and not _chosen(loop) and _has_one_loading_loop(loop)]
         changes: dict[cst.CSTNode, Replacement] = {loop.iter: _flattened for loop in outer}
         if outer:
             yield Edit(source.code_with(changes), f"nested loops of {name} flattened", (("flatten", "True"),))
+
+
+def _chosen(loop: cst.For) -> bool:
+    """Whether its author decided already, by a literal or by a parameter of the kernel's."""
+    return argument(cst.ensure_type(loop.iter, cst.Call), "flatten") is not None
 
 
 def _has_one_loading_loop(loop: cst.For) -> bool:
@@ -32,7 +37,7 @@ def _flattened(node: cst.CSTNode) -> cst.CSTNode:
 
 REWRITE = Rewrite(
     "flatten_loops",
-    "a counted loop whose body is one counted loop with a load in it",
+    "a counted loop, not told whether to be flattened, whose body is one counted loop with a load in it",
     (Bottleneck.LATENCY, Bottleneck.BARRIER, Bottleneck.TOO_FEW_PROGRAMS),
     ("load_ahead",),
     _edits,

@@ -33,10 +33,12 @@ def _edits(source: Source, target: Target) -> Iterator[Edit]:
 
 
 def _is_index(node: cst.BaseExpression) -> bool:
-    """Whether it is arithmetic on indices: a conversion of what was loaded or computed in floats means something."""
+    """Whether it is arithmetic on indices: not a conversion of what was loaded, computed in floats, or is bits of one."""
     calls = find_all(node, cst.Call)
-    return not find_all(node, cst.Float) and all(
-        dotted(c.func) in _INDEX_CALLS or m.matches(c.func, m.Attribute(attr=m.Name("to"))) for c in calls
+    return (
+        not find_all(node, cst.Float)
+        and not any(argument(call, "bitcast") for call in calls)
+        and all(dotted(c.func) in _INDEX_CALLS or m.matches(c.func, m.Attribute(attr=m.Name("to"))) for c in calls)
     )
 
 

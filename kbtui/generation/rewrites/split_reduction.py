@@ -72,6 +72,9 @@ def _stores_a_sum(kernel: cst.FunctionDef, loop: cst.For, store: cst.Call) -> bo
     value = argument(store, "value", 1)
     while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value == "to":
         value = value.func.value
+    if isinstance(value, cst.Name) and assigned_names(kernel).count(value.value) == 1:
+        bound = values_of(kernel, value.value)
+        value = bound[0] if len(bound) == 1 and dotted(bound[0]) == "tl.sum" else value
     if isinstance(value, cst.Call) and dotted(value.func) == "tl.sum":
         value = value.args[0].value
     if not isinstance(value, cst.Name):

@@ -9,6 +9,9 @@ from typing import TypeVar
 import libcst as cst
 import libcst.matchers as m
 
+from kbtui.generation.playbook.constants import Value, read_constants
+from kbtui.generation.rewrites.conditions import decided
+
 Node = cst.CSTNode
 _T = TypeVar("_T", bound=cst.CSTNode)
 #: A replacement for a node, or what makes one of the node as it is after its children were replaced.
@@ -39,7 +42,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A parsed module with its jit kernels (by name), host functions and methods, and launches, in source order."""
+    """A parsed module with its jit kernels (by name), host functions and methods, and launches, in source order.
+
+    Launches under a condition that the module's constants decide against are left out, and so are kernels that only
+    such launches use: those for a later chip in a source made for an earlier one. An edit of them changes nothing.
+    """
 
     module: cst.Module
     kernels: Mapping[str, cst.FunctionDef]
@@ -65,7 +72,30 @@ def parse(source: str) -> Source | None:
     kernels = {f.name.value: f for f in functions if is_jit(f)}
     hosts = tuple(f for f in functions if not is_jit(f))
     launches = tuple(launch for host in hosts for launch in _launches(host, kernels))
-    return Source(module, kernels, hosts, launches)
+    constants = read_constants(source)
+    never = {call for host in hosts for call in _never_made(host, constants)}
+    made = tuple(launch for launch in launches if launch.call not in never)
+    return Source(module, _used(kernels, launches, made), hosts, made)
+
+
+def _never_made(host: cst.FunctionDef, constants: Mapping[str, Value]) -> Iterator[cst.Call]:
+    """Calls in branches of a host function that the module's constants rule out."""
+    choices = find_all(host, cst.If) if constants else []
+    own = {*param_names(host), *assigned_names(host)} if choices else set()
+    known = {name: value for name, value in constants.items() if name not in own}
+    for choice in choices:
+        holds = decided(code_of(choice.test), known)
+        branch = choice.body if holds is False else choice.orelse if holds else None
+        yield from find_all(branch, cst.Call) if branch is not None else ()
+
+
+def _used(
+    kernels: Mapping[str, cst.FunctionDef], launches: Sequence[Launch], made: Sequence[Launch]
+) -> dict[str, cst.FunctionDef]:
+    """All kernels but those that are launched only where that never happens, and that no other kernel calls."""
+    unused = {launch.kernel for launch in launches} - {launch.kernel for launch in made}
+    called = {n for name, k in kernels.items() if name not in unused for n in find_names(k.body)} if unused else set()
+    return {name: kernel for name, kernel in kernels.items() if name not in unused or name in called}
 
 
 def is_jit(function: cst.FunctionDef) -> bool:
