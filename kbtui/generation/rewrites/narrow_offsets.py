@@ -33,7 +33,7 @@ def _edits(source: Source, target: Target) -> Iterator[Edit]:
 
 
 def _is_index(node: cst.BaseExpression) -> bool:
-    """Whether it is arithmetic on indices: not a conversion of what was loaded, computed in floats, or is bits of one."""
+    """Whether it is arithmetic on indices: not on what was loaded, made of floats, or is the bits of one."""
     calls = find_all(node, cst.Call)
     return (
         not find_all(node, cst.Float)
