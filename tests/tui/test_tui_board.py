@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import pytest
 from fake_source import FakeSource
 from user import User
 
 from kbtui.tui.app import Viewer
 from kbtui.tui.screens.detail import Detail
+from kbtui.tui.widgets.board import Board
 from kbtui.tui.widgets.kanban import Kanban
+from kbtui.tui.widgets.line_list import LineList
 
 MakeViewer = Callable[..., Viewer]
 
@@ -35,6 +38,22 @@ async def test_arrows_move_between_the_columns_of_the_board_and_the_other_panes_
         await pilot.click(Kanban, offset=(5, 0), times=2)
         await user.settle()
         assert isinstance(viewer.screen, Detail)
+
+
+@pytest.mark.parametrize(("size", "cards"), [((120, 40), LineList), ((200, 60), Kanban)], ids=["list", "board"])
+async def test_the_sentence_about_a_candidate_is_painted_with_the_cursor_on_it(
+    make_viewer: MakeViewer, source: FakeSource, size: tuple[int, int], cards: type[LineList]
+) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=size) as pilot:
+        user = User(viewer, pilot, source)
+        await user.settle()
+        shown = user.dashboard.query_one(Board).cards
+        assert type(shown) is cards
+        before = shown.key
+        shown.action_step(1)  # and nothing that it posted has been heard yet
+        assert shown.key != before
+        assert user.text("#why").startswith(f"{shown.key} ")
 
 
 async def test_left_and_right_go_to_the_parent_and_the_first_child_in_the_lineage(
