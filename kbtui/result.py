@@ -7,6 +7,7 @@ from kbtui.domain.event import RungCompleted
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.rung import CONFIRM
 from kbtui.scheduler.best import best_so_far
+from kbtui.scheduler.shrinkage import Shrinkage, shrinkages
 from kbtui.scheduler.state import RunState, Tried
 
 
@@ -36,7 +37,10 @@ class Speedup:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """``champion`` is None where nothing verified beat the first kernel. ``confirmed``: in fresh processes."""
+    """``champion`` is None where nothing verified beat the first kernel. ``confirmed``: in fresh processes.
+
+    ``shrinkage``: what the champion showed on the rungs below, beside what was confirmed.
+    """
 
     run: str
     problem: str
@@ -53,6 +57,7 @@ class RunResult:
     wall_s: float
     gpu_s: float
     ended: str | None
+    shrinkage: tuple[Shrinkage, ...] = ()
 
     @property
     def better(self) -> bool:
@@ -85,6 +90,7 @@ def run_result(state: RunState) -> RunResult:
         wall_s=state.wall_s,
         gpu_s=state.gpu_s,
         ended=f"{state.ended.reason}: {state.ended.detail}" if state.ended else None,
+        shrinkage=shrinkages(better) if better else (),
     )
 
 

@@ -11,6 +11,7 @@ from kbtui.domain.event import CommandKind, EndReason, Envelope, RunEnded
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
 from kbtui.result import RunResult, browse_commands, headline, run_result
+from kbtui.scheduler.shrinkage import shrinkage_words
 from kbtui.scheduler.state import RunState
 
 STOP_S = 60.0
@@ -96,6 +97,8 @@ def print_result(workspace: Path, result: RunResult, as_json: bool) -> None:
     print(f"{result.problem}: {headline(result)}")
     if result.champion:
         print(f"champion: {result.champion} {result.summary}")
+    for shrinkage in result.shrinkage:
+        print(f"  screened at {shrinkage_words(shrinkage)}")
     if result.ended and not result.ended.startswith(EndReason.EXHAUSTED):
         print(f"ended by {result.ended}, after {result.n_candidates} candidates")
     print(f"kernel repository: {git_dir}")

@@ -7,6 +7,7 @@ from kbtui.leaving.page.shown import Shown
 from kbtui.leaving.page.text import esc, interval, seconds, tag, us, us_range
 from kbtui.leaving.verified import how_verified
 from kbtui.result import RunResult, Speedup, headline
+from kbtui.scheduler.shrinkage import shrinkage_words
 
 _OVER = {"eager": "PyTorch eager", "compile": "torch.compile", "first": "the first kernel"}
 
@@ -23,6 +24,7 @@ def headline_section(shown: Shown, result: RunResult) -> str:
     lines = [
         tag("p", f"{clock} on {esc(result.device)}{' · ' + esc(confirmed) if confirmed else ''}"),
         _best_line(shown, result),
+        *(tag("p", esc(f"Screened at {shrinkage_words(s)}."), class_="note") for s in result.shrinkage),
         tag("p", f"Verified {esc(how_verified(shown.best).sentence)}."),
         tag("p", esc(f"{told}. {_ended(result)}"), class_="note"),
     ]
