@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +21,81 @@ ROOT = Path(__file__).parents[2]
 Job = dict[str, Any]
 
 
-def run_child(arguments: list[str], jobs: list[Job], **environment: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, str(CHILD), *arguments],
-        input=json.dumps(jobs),
-        capture_output=True,
-        text=True,
-        timeout=900,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
+class KernelChild:
+    """``kernel_child.py`` in a process of its own, started when it is first asked: its start takes seconds."""
+
+    def __init__(self, arguments: list[str], log: Path, **environment: str) -> None:
+        self._command = [sys.executable, str(CHILD), *arguments]
+        self._log, self._environment = log, {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        self._process: subprocess.Popen[str] | None = None
+
+    def ask(self, jobs: list[Job]) -> list[dict[str, Any]]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = self._start()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        patience = threading.Timer(900.0, self._process.kill)
+        patience.start()
+        self._process.stdin.write(json.dumps(jobs) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        patience.cancel()
+        assert answer, self._log.read_text(errors="replace")[-2000:]
+        return json.loads(answer)
+
+    def _start(self) -> "subprocess.Popen[str]":
+        pipe = subprocess.PIPE
+        with self._log.open("w") as log:
+            return subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, stderr=log, text=True, env=self._environment
+            )
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
 
 
 @pytest.fixture(scope="session")
-def interpret() -> Callable[[list[Job]], list[dict[str, Any]]]:
+def kernel_child(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., KernelChild]]:
+    """The child for these arguments; they end with the session."""
+    folder, children = tmp_path_factory.mktemp("kernel-child"), {}
+
+    def child(*arguments: str) -> KernelChild:
+        if arguments not in children:
+            interpret = "1" if arguments == ("interpret",) else "0"
+            environment = {"TRITON_CACHE_DIR": str(folder / "triton-cache"), "TMPDIR": str(folder)}
+            log = folder / f"{'-'.join(arguments)}.log"
+            children[arguments] = KernelChild(list(arguments), log, TRITON_INTERPRET=interpret, **environment)
+        return children[arguments]
+
+    yield child
+    for started in children.values():
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def interpret(kernel_child: Callable[..., KernelChild]) -> Callable[[list[Job]], list[dict[str, Any]]]:
     """Relative L2 error of each job's kernel in Triton's interpreter."""
-    return lambda jobs: run_child(["interpret"], jobs, TRITON_INTERPRET="1")
+    return lambda jobs: kernel_child("interpret").ask(jobs)
 
 
 @pytest.fixture(scope="session")
-def run_on_gpu() -> Callable[[list[Job]], list[dict[str, Any]]]:
+def run_on_gpu(kernel_child: Callable[..., KernelChild]) -> Callable[[list[Job]], list[dict[str, Any]]]:
     """Relative L2 error of each job's kernel on the GPU."""
-    return lambda jobs: run_child(["gpu"], jobs, TRITON_INTERPRET="0")
+    return lambda jobs: kernel_child("gpu").ask(jobs)
 
 
 @pytest.fixture(scope="session")
-def compile_for(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, list[Job]], list[dict[str, Any]]]:
+def compile_for(kernel_child: Callable[..., KernelChild]) -> Callable[[int, list[Job]], list[dict[str, Any]]]:
     """Resources of each job's kernels compiled for an architecture, with no GPU."""
-    cache = str(tmp_path_factory.mktemp("triton-cache"))
-    return lambda arch, jobs: run_child(["compile", str(arch)], jobs, TRITON_INTERPRET="0", TRITON_CACHE_DIR=cache)
+    return lambda arch, jobs: kernel_child("compile", str(arch)).ask(jobs)
+
+
+@pytest.fixture(scope="session")
+def ttir_for(kernel_child: Callable[..., KernelChild]) -> Callable[[int, list[Job]], list[dict[str, Any]]]:
+    """Triton's first intermediate code of each job's kernels for an architecture, with no GPU."""
+    return lambda arch, jobs: kernel_child("ttir", str(arch)).ask(jobs)
 
 
 @pytest.fixture(scope="session")

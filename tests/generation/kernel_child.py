@@ -1,13 +1,17 @@
-"""Runs kernel sources on a sample problem's inputs, in a process of its own. Jobs as JSON on stdin, rows on stdout.
+"""Runs kernel sources on a sample problem's inputs, in a process of its own. A list of jobs as a line of JSON on stdin,
+their rows as a line on stdout, until stdin ends.
 
-usage: kernel_child.py interpret | gpu | compile ARCH
+usage: kernel_child.py interpret | gpu | compile ARCH | ttir ARCH
 A job is {"source", "problem", "dims", "dtype", "layout"}. ``interpret`` needs TRITON_INTERPRET=1 (Triton reads it once)
-and answers the relative L2 error against a float64 oracle; ``compile`` needs no GPU and answers shared memory, spills.
+and answers the relative L2 error against a float64 oracle; ``compile`` needs no GPU and answers shared memory, spills;
+``ttir`` stops at Triton's first intermediate code.
 """
 
+import contextlib
 import importlib.util
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +21,7 @@ from pathlib import Path
 
 import torch
 import triton
+from triton.backends.nvidia.compiler import CUDABackend
 
 from kbtui.problems import load_problem
 
@@ -96,13 +101,25 @@ class AbsentDriver:
         return 0
 
 
-def start_compiling(arch: int) -> list:
+class AtTtir(Exception):  # noqa: N818 - it is no error
+    """Compilation has come to the first intermediate code."""
+
+
+def start_compiling(arch: int, only_ttir: bool) -> list:
+    """What launches compile comes here: kernels, or the texts of their first intermediate code."""
     kernels: list = []
-    run = triton.runtime.jit.JITFunction.run
+    run, make_ttir = triton.runtime.jit.JITFunction.run, CUDABackend.make_ttir
 
     def compile_only(self, *args, grid, warmup, **options):
-        kernels.append(run(self, *args, grid=grid, warmup=True, **options))
+        with contextlib.suppress(AtTtir):
+            kernels.append(run(self, *args, grid=grid, warmup=True, **options))
 
+    def stop(*args):
+        kernels.append(str(make_ttir(*args)))
+        raise AtTtir
+
+    if only_ttir:
+        CUDABackend.make_ttir = staticmethod(stop)
     triton.runtime.driver.set_active(AbsentDriver(arch))
     triton.runtime.jit.JITFunction.run = compile_only
     return kernels
@@ -122,6 +139,8 @@ def compile_job(job: dict, kernels: list) -> dict:
     dtype = job.get("dtype", "float32")
     inputs = reference_of(job["problem"]).make_inputs(job["dims"], None, "meta", "normal", dtype=dtype)
     load_module(job["source"]).kernel_function(*inputs)
+    if kernels and isinstance(kernels[0], str):
+        return {"ttir": list(kernels)}
     return {
         "kernels": [
             {
@@ -129,23 +148,28 @@ def compile_job(job: dict, kernels: list) -> dict:
                 "shared_bytes": k.metadata.shared,
                 "spill_bytes": spill_bytes(k.asm["ptx"]),
                 "num_warps": k.metadata.num_warps,
-                "ttir": k.asm["ttir"],
             }
             for k in kernels
         ]
     }
 
 
+def row_of(mode: str, job: dict, kernels: list) -> dict:
+    try:
+        return run_kernel(job, DEVICES[mode]) if mode in DEVICES else compile_job(job, kernels)
+    except Exception as error:  # a job's failure is the row's, whatever it is
+        return {"failed": f"{type(error).__name__}: {str(error)[-600:]}"}
+
+
 def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a kernel prints is no answer
     mode = sys.argv[1]
-    kernels = start_compiling(int(sys.argv[2])) if mode == "compile" else []
-    rows = []
-    for job in json.load(sys.stdin):
-        try:
-            rows.append(compile_job(job, kernels) if mode == "compile" else run_kernel(job, DEVICES[mode]))
-        except Exception as error:  # a job's failure is the row's, whatever it is
-            rows.append({"failed": f"{type(error).__name__}: {str(error)[-600:]}"})
-    json.dump(rows, sys.stdout)
+    kernels = [] if mode in DEVICES else start_compiling(int(sys.argv[2]), only_ttir=mode == "ttir")
+    for line in sys.stdin:
+        json.dump([row_of(mode, job, kernels) for job in json.loads(line)], answers)
+        answers.write("\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

@@ -100,27 +100,41 @@ def assert_right(jobs: list[Job], rows: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_every_structure_is_right_on_odd_shapes_and_strides(problem, interpret):
-    points = instances(problem, n_random=1)
-    n_defaults = len(load_entries(load_problem(problem).spec.family))
-    jobs = jobs_on(problem, points[::2], ODD[problem])
-    jobs += jobs_on(problem, points[1::2], ODD[problem][:1])
-    assert len(points) == 2 * n_defaults
+    """Every structure on two of the three shapes in turn, every second one with other constants."""
+    points, odd = instances(problem, n_random=1), ODD[problem]
+    structures = len(load_entries(load_problem(problem).spec.family))
+    jobs = []
+    for i, default in enumerate(points[::2]):
+        jobs += jobs_on(problem, [default], [odd[i % 3], odd[(i + 1) % 3]])
+    jobs += jobs_on(problem, points[1::4], odd[:1])
+    assert len({job["source"] for job in jobs}) > structures
 
     assert_right(jobs, interpret(jobs))
 
 
-#: The matrix products take a minute to compile: with the slow tests.
-COMPILED = [pytest.param(p, marks=[pytest.mark.slow] if p not in PROBLEMS[:3] else []) for p in PROBLEMS]
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_structure_is_right_on_every_odd_shape_and_stride(problem, interpret):
+    jobs = jobs_on(problem, instances(problem, n_random=1), ODD[problem])
+
+    assert_right(jobs, interpret(jobs))
 
 
-@pytest.mark.parametrize("problem", COMPILED)
-def test_every_default_compiles_for_an_a100_without_spills(problem, compile_for):
+#: The matrix products take a minute to compile, and a second shape as long as the first: with the slow tests.
+COMPILED = [
+    pytest.param(problem, which, marks=[] if problem in PROBLEMS[:3] and which == "timed" else [pytest.mark.slow])
+    for problem in PROBLEMS
+    for which in ("timed", "hidden")
+]
+
+
+@pytest.mark.parametrize(("problem", "which"), COMPILED)
+def test_every_default_compiles_for_an_a100_without_spills(problem, which, compile_for):
     spec = load_problem(problem).spec
-    shapes = [spec.shapes_of(ShapeRole.TUNE)[-1], spec.shapes_of(ShapeRole.HIDDEN)[2]]
+    shape = spec.shapes_of(ShapeRole.TUNE)[-1] if which == "timed" else spec.shapes_of(ShapeRole.HIDDEN)[2]
     jobs = [
         {"label": label, "source": source, "problem": problem, "dims": shape.as_dict(), "dtype": spec.dtype_of(shape)}
         for label, source in instances(problem, n_random=0)
-        for shape in shapes
     ]
 
     rows = compile_for(80, jobs)

@@ -2,6 +2,7 @@
 
 import random
 import tomllib
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from kbtui.domain.problem import ShapeRole
 from kbtui.domain.profile import Bottleneck, Diagnosis, Finding
 from kbtui.domain.proposal import Sibling
 from kbtui.generation.playbook import load_entries
-from kbtui.generation.rewrites import REWRITES, Target
+from kbtui.generation.rewrites import REWRITES, Rewrite, Target
 from kbtui.generation.rewrites.propose import Rewrites
 from kbtui.generation.rewrites.syntax import parse
 from kbtui.problems import load_problem
@@ -51,19 +52,25 @@ def edit(name: str, source: str, problem: str = "softmax"):
     return rewrite.apply(source, target_of(problem))
 
 
-def jobs_of(sources: list[tuple[str, str]], per_rewrite: int | None) -> list[dict]:
+Pair = tuple[str, str, Rewrite]
+
+
+def pairs_of(sources: list[tuple[str, str]]) -> list[Pair]:
+    return [(problem, source, rewrite) for problem, source in sources for rewrite in REWRITES]
+
+
+def jobs_of(pairs: list[Pair], per_rewrite: int | None) -> list[dict]:
     jobs = []
-    for problem, source in sources:
+    for problem, source, rewrite in pairs:
         spec = load_problem(problem).spec
         shape = spec.shapes_of(ShapeRole.PROXY)[1]
-        for rewrite in REWRITES:
-            for made in rewrite.apply(source, target_of(problem))[:per_rewrite]:
-                if "autotune" in made.source:  # needs a device
-                    continue
-                jobs.append(
-                    {"label": f"{problem} {rewrite.name}: {made.summary}", "source": made.source, "problem": problem,
-                     "dims": shape.as_dict(), "dtype": spec.dtype_of(shape)}
-                )  # fmt: skip
+        for made in islice(rewrite.each(source, target_of(problem)), per_rewrite):
+            if "autotune" in made.source:  # needs a device
+                continue
+            jobs.append(
+                {"label": f"{problem} {rewrite.name}: {made.summary}", "source": made.source, "problem": problem,
+                 "dims": shape.as_dict(), "dtype": spec.dtype_of(shape)}
+            )  # fmt: skip
     return jobs
 
 
@@ -77,23 +84,23 @@ def assert_right(jobs, rows):
 
 
 def test_every_rewrite_keeps_the_samples_kernels_right(interpret):
-    jobs = jobs_of(kernels()[:9], per_rewrite=1)
-    some = random.Random(0).sample(jobs, k=60)
+    some = random.Random(0).sample(pairs_of(kernels()[:9]), k=48)
+    jobs = jobs_of(some, per_rewrite=1)
 
-    assert len(jobs) > 100
-    assert_right(some, interpret(some))
+    assert len(jobs) > 20
+    assert_right(jobs, interpret(jobs))
 
 
 @pytest.mark.slow
 def test_every_application_to_every_kernel_keeps_it_right(interpret):
-    jobs = jobs_of(kernels(), per_rewrite=None)
+    jobs = jobs_of(pairs_of(kernels()), per_rewrite=None)
 
     assert_right(jobs, interpret(jobs))
 
 
 def test_every_rewrite_applies_somewhere_and_always_changes_the_source():
     applied: dict[str, int] = {}
-    some = [*kernels()[:12], *map(style, ("softmax_three_pass", "rms_rows_looped", "gemv_nested"))]
+    some = [*kernels()[:8], *map(style, ("softmax_three_pass", "rms_rows_looped", "gemv_nested"))]
     for problem, source in some:
         for rewrite in REWRITES:
             made = rewrite.apply(source, target_of(problem))
@@ -105,7 +112,7 @@ def test_every_rewrite_applies_somewhere_and_always_changes_the_source():
     assert applied["num_warps"] == len(some) - 1  # all but the autotuned one
 
 
-def test_rewrites_change_the_compiled_intermediate_code(compile_for):
+def test_rewrites_change_the_compiled_intermediate_code(ttir_for):
     names = ("exp2", "reciprocal", "peel_masked_tail", "eviction_policy", "grid_swizzle", "pipelined_range")
     jobs = []
     for name in names:
@@ -114,7 +121,7 @@ def test_rewrites_change_the_compiled_intermediate_code(compile_for):
         for text in (source, edit(name, source, problem)[0].source):
             jobs.append({"source": text, "problem": problem, "dims": dims})
 
-    codes = [[k["ttir"] for k in row["kernels"]] for row in compile_for(80, jobs)]
+    codes = [row["ttir"] for row in ttir_for(80, jobs)]
 
     assert [n for n, before, after in zip(names, codes[::2], codes[1::2], strict=True) if before == after] == []
 
@@ -266,7 +273,7 @@ def test_offsets_stay_wide_where_the_problem_is_large():
     assert narrow.apply(source, Target(small.device, small.dtypes, 1 << 31)) == ()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 999), limit=st.integers(0, 20), kernel=st.sampled_from(SAMPLES))
 def test_proposals_are_deterministic_bounded_fresh_and_valid(request_for_factory, seed, limit, kernel):
     source = load_problem(kernel).kernel_source
