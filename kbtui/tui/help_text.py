@@ -101,7 +101,8 @@ def signs(g: Glyphs) -> list[Line]:
     """What the signs beside candidates mean."""
     steps = f"{g.step_done}{g.step_done}{g.step_here}{g.step_todo}{g.step_todo}"
     return [
-        line(f"{g.running} running  {g.waiting} waiting  {g.champion} champion  {g.incumbent} incumbent"),
+        line(f"{g.running} running  {g.waiting} waiting, or unfinished when the run ended"),
+        line(f"{g.champion} champion  {g.incumbent} incumbent"),
         line(f"{g.was_best} was the champion once"),
         line(f"{g.pruned} pruned  {g.rejected} rejected  {g.unverified} unverified (our fault or the machine's)"),
         line(f"{g.pinned} pinned  {g.marked} marked  {g.pending} asked, not done yet"),

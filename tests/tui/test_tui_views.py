@@ -84,6 +84,17 @@ def test_ended_run_says_why_it_ended() -> None:
     assert alive_of(moment_of(FakeSource(recorded(ended=EndReason.BUDGET))), G).words == "ended: budget"
 
 
+def test_what_waited_when_the_run_ended_is_unfinished_and_comes_last() -> None:
+    ended = moment_of(FakeSource(recorded(ended=EndReason.BUDGET)))
+    view = board_view(ended, G)
+    standings = [card.standing for card in view.cards]
+    unfinished = standings.count(Standing.UNFINISHED)
+    assert unfinished == sum(t.waiting_at is not None for t in ended.state.tried.values()) > 0
+    assert standings[-unfinished:] == [Standing.UNFINISHED] * unfinished
+    assert Standing.WAITING not in standings
+    assert not any("waiting" in "".join(part[0] for part in row) for row in column_lines(view.columns, 120, 40, G))
+
+
 # Board
 
 

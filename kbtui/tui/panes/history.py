@@ -41,6 +41,7 @@ class HistoryPane(Vertical):
         self.query_one("#history-list", LineList).set_rows(keys, lambda i, w: history_line(moment, keys[i], w, self.g))
         self.set_class(not keys, "empty")
         self.query_one("#no-history", Lines).show(lambda w, _h: empty_history(w, look.query, look.only_bests))
-        count = f"/{look.query}: {len(keys)}" if look.query else counted(len(keys), "candidate")
+        read = f" of the {len(moment.state.tried):,} read" if moment.from_seq else ""
+        count = f"/{look.query}: {len(keys)}{read}" if look.query else counted(len(keys), "candidate")
         only = ", only bests" if look.only_bests else ""
         set_titles(self, f"5 History, {look.order.value}{only}", count, ascii_only=self.g.ascii_only)

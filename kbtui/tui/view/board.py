@@ -14,12 +14,15 @@ from kbtui.tui.view.standing import ROLES, Standing, glyph_of, number_of, rung_o
 
 #: The board lists what is in flight and this many that finished last; the history has them all.
 _FINISHED_SHOWN = 300
-_ORDER = {Standing.RUNNING: 0, Standing.WAITING: 1}
+_ORDER = {Standing.RUNNING: 0, Standing.WAITING: 1, Standing.UNFINISHED: 3}
 
 
 @dataclass(frozen=True, slots=True)
 class RungColumn:
-    """One rung: who is there, what it decided, its part of what was spent and the most it may take (0 to 1)."""
+    """One rung: who is there, what it decided, its part of what was spent and the most it may take (0 to 1).
+
+    ``over``: the run has ended, and who is there will go no further.
+    """
 
     index: int
     name: str
@@ -33,6 +36,7 @@ class RungColumn:
     champions: int
     share: float
     allowed: float
+    over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ def board_view(moment: Moment, g: Glyphs, query: str = "", marked: str | None = 
 
 
 def _rank(moment: Moment, tried: Tried) -> tuple[int, int, int]:
-    """Running first, then waiting from the top rung down (pinned ones first), then the latest finished.
+    """Running first, then waiting from the top rung down (pinned ones first), then the latest finished, then the rest.
 
     When the run has ended its champion comes first: that is what a person came back for.
     """
@@ -80,7 +84,7 @@ def _rank(moment: Moment, tried: Tried) -> tuple[int, int, int]:
         return -1, 0, 0
     group = _ORDER.get(standing, 2)
     touched = moment.touched.get(tried.candidate.id, tried.admitted_seq)
-    if group == 2:
+    if group >= 2:
         return group, 0, -touched
     return group, -10 * rung_of(moment, tried) - (5 if tried.pinned else 0), tried.admitted_seq
 
@@ -148,6 +152,7 @@ def rung_columns(moment: Moment) -> tuple[RungColumn, ...]:
                 champions=decided.get((i, Decision.CROWN), 0),
                 share=spend.wall_s / total if spend and total > 0 else 0.0,
                 allowed=rung.share,
+                over=state.ended is not None,
             )
         )
     return tuple(out)
@@ -209,7 +214,7 @@ def _flow(r: RungColumn, cell: int, g: Glyphs) -> str:
         return f"1 run, {r.waiting} wait" if cell >= 16 else f"{g.running} 1 {g.waiting} {r.waiting}"
     if r.running:
         return "1 running"
-    return f"{r.waiting} waiting" if r.waiting else "empty"
+    return f"{r.waiting} {'unfinished' if r.over else 'waiting'}" if r.waiting else "empty"
 
 
 def _ended(r: RungColumn) -> str:

@@ -17,6 +17,7 @@ _WHOLE_FROM = 18
 _SHORT = {
     Standing.RUNNING: "runs",
     Standing.WAITING: "waits",
+    Standing.UNFINISHED: "left",
     Standing.CHAMPION: "champ",
     Standing.INCUMBENT: "best",
     Standing.REJECTED: "reject",

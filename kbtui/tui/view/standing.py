@@ -19,6 +19,7 @@ class Standing(StrEnum):
 
     RUNNING = "running"
     WAITING = "waiting"
+    UNFINISHED = "unfinished"  # it waited when the run ended
     CHAMPION = "champion"
     INCUMBENT = "incumbent"
     WAS_BEST = "was best"
@@ -31,6 +32,7 @@ class Standing(StrEnum):
 ROLES: dict[Standing, Role] = {
     Standing.RUNNING: Role.ACCENT,
     Standing.WAITING: Role.PLAIN,
+    Standing.UNFINISHED: Role.DIM,
     Standing.CHAMPION: Role.GOOD,
     Standing.INCUMBENT: Role.GOOD,
     Standing.WAS_BEST: Role.PLAIN,
@@ -46,6 +48,7 @@ def glyph_of(standing: Standing, g: Glyphs) -> str:
     return {
         Standing.RUNNING: g.running,
         Standing.WAITING: g.waiting,
+        Standing.UNFINISHED: g.waiting,
         Standing.CHAMPION: g.champion,
         Standing.INCUMBENT: g.incumbent,
         Standing.WAS_BEST: g.was_best,
@@ -64,7 +67,7 @@ def standing_of(moment: Moment, tried: Tried) -> Standing:
     if candidate == state.champion:
         return Standing.CHAMPION
     if tried.waiting_at is not None:
-        return Standing.WAITING
+        return Standing.WAITING if state.ended is None else Standing.UNFINISHED
     decision = tried.last.decision if tried.last else Decision.PRUNE
     if decision is Decision.REJECT:
         return Standing.REJECTED
