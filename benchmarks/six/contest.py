@@ -5,6 +5,7 @@ cold L2, outputs judged on inputs nobody has seen. The gate comes first, with an
 """
 
 import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -40,8 +41,15 @@ class Entrant:
         candidate = self.tried.candidate
         operator = f"{candidate.origin.generator}: {candidate.origin.operator}"
         return KernelKept(
-            role, candidate.id, candidate.summary, candidate.structure, operator, self.tried.score, self.source
-        )
+            role, candidate.id, candidate.summary, candidate.structure, operator, self.tried.score, self.source,
+            self._diagnosis,
+        )  # fmt: skip
+
+    @property
+    def _diagnosis(self) -> str | None:
+        """Of the highest rung that gave one."""
+        given = [r.outcome.diagnosis for _, r in sorted(self.tried.results.items()) if r.outcome.diagnosis]
+        return f"{given[-1].sentence} ({given[-1].source})" if given else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ def _contest(
     assert measurement is not None
     raw, timing = _raw(found.attachments), _timing(measurement, terms.shape)
     met = {c.against: against(c, raw, timing) for c in measurement.comparisons}
-    missing = (Against(b.name, error=b.error or "not timed beside the champion") for b in baselines)
+    missing = (Against(b.name, error=why_not(b)) for b in baselines)
     return Contest(
         date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         command=terms.command,
@@ -138,6 +146,12 @@ def _contest(
         pairs=pairs(raw.get("processes", ()), terms.shape),
         wall_s=wall_s,
     )
+
+
+def why_not(baseline: Baseline) -> str:
+    """Why a baseline was not timed: its error without its own name and the exception's."""
+    told = (baseline.error or "not timed beside the champion").removeprefix(f"{baseline.name}: ")
+    return re.sub(r"^(Import|Lookup|Arithmetic)Error: ", "", told)
 
 
 def _timing(measurement: Measurement, shape: str) -> ShapeTiming:

@@ -74,7 +74,10 @@ class Story:
 
 @dataclass(frozen=True, slots=True)
 class KernelKept:
-    """One kernel of the contest. ``role``: champion, first or draft; ``operator`` made it."""
+    """One kernel of the contest. ``role``: champion, first or draft; ``operator`` made it.
+
+    ``diagnosis``: what bounds it, as its search last said, and from what (``counters``, ``compiled``, ``model``).
+    """
 
     role: str
     candidate: str
@@ -83,6 +86,7 @@ class KernelKept:
     operator: str
     score: float | None
     source: str
+    diagnosis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

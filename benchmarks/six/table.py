@@ -28,6 +28,7 @@ def section(cases: Sequence[Case], records: Records, plots: Iterable[str] = ()) 
         _intro(),
         _provenance(cases, measured),
         targets(cases, measured),
+        _stopped(cases, measured),
         *(f"![{_caption(name)}]({name})" for name in plots),
     ]
     if measured:
@@ -112,6 +113,18 @@ def _target_row(case: Case, record: CaseRecord | None) -> Row:
     )
 
 
+def _stopped(cases: Sequence[Case], measured: Records) -> str:
+    """What the cases that did not reach what was asked are bound by, as far as their search told."""
+    lines = []
+    for case, record in _of(cases, measured):
+        champion = record.kernel(CHAMPION)
+        missed = judging.target(case, judging.over_eager(record.contest, CHAMPION)) is judging.Target.MISSED
+        if missed and champion:
+            by = f"bound by {judging.bound(case, record)}"
+            lines.append(f"- {_name(case)}: {champion.diagnosis or 'not diagnosed'}; the operation is {by}")
+    return "\n".join(["What stops the cases that miss:", "", *lines]) if lines else ""
+
+
 def _others(cases: Sequence[Case], measured: Records) -> str:
     head = ("case", "champion", "over the first kernel", "over the best draft", *LIBRARIES)
     rows, missing = [], []
@@ -124,13 +137,14 @@ def _others(cases: Sequence[Case], measured: Records) -> str:
             *(same.get(role) or _interval(contest.beside(role)) for role in (FIRST, DRAFT)),
             *(_interval(contest.beside(name)) for name in LIBRARIES),
         ))  # fmt: skip
-        missing += [(f"{a.name}, {a.error}", _name(case)) for a in contest.against if a.ratio is None]
-    why = [f"Not timed: {reason} ({', '.join(names)})." for reason, names in _grouped(missing)]
+        missing += [(f"{a.name}: {a.error}", _name(case)) for a in contest.against if a.ratio is None]
+    why = [f"- {reason} ({', '.join(names)})" for reason, names in _grouped(missing)]
+    untimed = ["Not timed:", "\n".join(why)] if why else []
     note = (
         "Best draft: the fastest of the playbook's structures at their defaults, each drafted once, before any "
         "search. Libraries: their kernel for the same operation, in the same turns; above 1 the champion is faster."
     )
-    return "\n\n".join([note, _table(head, rows), *why])
+    return "\n\n".join([note, _table(head, rows), *untimed])
 
 
 def _same_as_champion(record: CaseRecord) -> dict[str, str]:

@@ -57,7 +57,16 @@ def story(**changes: object) -> Story:
 
 def record(of: Case, held: Contest, kind: str = MEASURED, device: DeviceSpec = H200) -> CaseRecord:
     kernels = tuple(
-        KernelKept(role, name, summary, "softmax/online", "playbook: softmax_online_tiles", score, f"# {name}\n")
+        KernelKept(
+            role,
+            name,
+            summary,
+            "softmax/online",
+            "playbook: softmax_online_tiles",
+            score,
+            f"# {name}\n",
+            "too few programs (compiled)",
+        )
         for role, name, summary, score in (
             (CHAMPION, "c0007", "online softmax, tile 32768", 1.9),
             (FIRST, "c0001", "the problem's first kernel", 1.0),

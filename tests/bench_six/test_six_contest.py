@@ -69,7 +69,7 @@ FIRST, DRAFT, BEST = entrant("c0001"), entrant("c0003"), entrant("c0007")
 
 def test_the_champion_takes_turns_with_the_first_kernel_the_draft_and_every_baseline() -> None:
     device = TimedDevice()
-    baselines = (Baseline("eager", None), Baseline("liger", None, "liger_kernel is not installed"))
+    baselines = (Baseline("eager", None), Baseline("liger", None, "liger: ImportError: liger_kernel is not installed"))
     held, kernels = hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, DRAFT), baselines, TERMS)
     assert (held.champion, held.us, held.end_to_end_us) == ("c0007", 100.0, 120.0)
     assert [(a.name, a.ratio, a.us) for a in held.against if a.ratio] == [

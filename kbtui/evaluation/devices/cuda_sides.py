@@ -18,7 +18,7 @@ CANDIDATE_ROLE = "kbtui.evaluation.roles.candidate"
 BASELINE_ROLE = "kbtui.evaluation.roles.baseline"
 _WARM_TIMEOUT_S = 60.0
 #: A baseline that compiles, or tries its own configurations, gets so long for it once.
-_COMPILE_TIMEOUT_S = 240.0
+_COMPILE_TIMEOUT_S = 150.0
 #: Share of the device's memory that inputs in two copies and the mailbox may take.
 _ARENA_SHARE = 0.35
 
