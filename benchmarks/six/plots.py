@@ -18,7 +18,11 @@ _STYLE = (
     ".close{stroke:#1a7f37;stroke-dasharray:3 2}.inside{fill:#fff;font-size:10px}"
 )
 _PAPER = '<rect width="100%" height="100%" fill="#fff"/>'
-_BAR_FILLS = ("#57606a", "#0a3069", "#0969da", "#8250df", "#116329", "#9a6700", "#d8dee4")
+#: Parts of a search's time, in the order in which they are drawn.
+_FILLS = {
+    "opening": "#57606a", "compile": "#6639ba", "screen": "#0a3069", "measure": "#0969da", "profile": "#9a6700",
+    "confirm": "#116329", "generators": "#bf3989", "other": "#d8dee4",
+}  # fmt: skip
 
 
 def plots(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> dict[str, str]:
@@ -97,7 +101,7 @@ def _search_panel(left: float, top: float, wide: float, tall: float, case: Case,
     if story.within_wall_s is not None:
         at = x.at(story.within_wall_s)
         out.append(svg.line(at, y.start, at, y.end, "close"))
-        out.append(svg.text(at + 3, y.end + 8, f"2 %: {story.within_wall_s:.0f} s", "tick"))
+        out.append(svg.text(at + 3, y.start - 5, f"2 %: {story.within_wall_s:.0f} s", "tick"))
     points: list[tuple[float, float]] = []
     for step in story.steps:
         at = x.at(min(step.wall_s, story.wall_s)), y.at(step.score)
@@ -111,12 +115,13 @@ def _search_panel(left: float, top: float, wide: float, tall: float, case: Case,
 def budgets(measured: Measured) -> str:
     """A bar a case: parts of the search's wall time by rung, opening, waiting for generators, and the rest."""
     row, left, width = 24, 290, 860
-    names = list(dict.fromkeys(name for _, r in measured for name, _ in shares(r)))
+    met = {name for _, r in measured for name, _ in shares(r)}
+    names = [name for name in _FILLS if name in met]
     x = svg.Axis(0.0, 1.0, left, width - 20)
     out = []
     for index, name in enumerate(names):
         at = 12 + index * 105
-        out.append(f'<rect x="{at}" y="10" width="12" height="12" fill="{_fill(index)}"/>')
+        out.append(f'<rect x="{at}" y="10" width="12" height="12" fill="{_FILLS[name]}"/>')
         out.append(svg.text(at + 17, 20, name, "note"))
     for index, (case, record) in enumerate(measured):
         y = 34 + row * index
@@ -126,7 +131,7 @@ def budgets(measured: Measured) -> str:
             width_px = x.at(begin + share) - x.at(begin)
             out.append(
                 f'<rect x="{x.at(begin):.1f}" y="{y}" width="{width_px:.1f}" height="18" '
-                f'fill="{_fill(names.index(name))}"><title>{esc(name)} {share:.0%}</title></rect>'
+                f'fill="{_FILLS.get(name, _FILLS["other"])}"><title>{esc(name)} {share:.0%}</title></rect>'
             )
             if width_px > 34 and name != "other":
                 out.append(svg.text(x.at(begin) + width_px / 2, y + 13, f"{share:.0%}", "inside", "middle"))
@@ -152,10 +157,6 @@ def _over_eager(record: CaseRecord) -> float:
 def _compiled(record: CaseRecord) -> float | None:
     best = judging.best_compiled(record.contest)
     return judging.over_eager(record.contest, best.name) if best else None
-
-
-def _fill(index: int) -> str:
-    return _BAR_FILLS[index % len(_BAR_FILLS)]
 
 
 def _name(case: Case) -> str:

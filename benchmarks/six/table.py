@@ -154,7 +154,7 @@ def _same_as_champion(record: CaseRecord) -> dict[str, str]:
 
 
 def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
-    head = ("case", "bound by", "champion GB/s", "ceiling GB/s", "share", f"{judging.BANDWIDTH_ASKED:.0%} asked")
+    head = ("case", "bound by", "champion GB/s", "ceiling GB/s", "share", f"{_percent(judging.BANDWIDTH_ASKED)} asked")
     rows = []
     for case, record in _of(cases, measured):
         bound, found = judging.bound(case, record), judging.bandwidth(case, record)
@@ -164,7 +164,7 @@ def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
             str(bound),
             f"{found.champion_gb_s:.0f}" if found else "",
             f"{found.ceiling_gb_s:.0f} ({case.ceiling})" if found else "",
-            f"{found.share:.0%}" if found else "",
+            _percent(found.share) if found else "",
             ("yes" if found.share >= judging.BANDWIDTH_ASKED else "no") if asked and found else "not asked",
         ))  # fmt: skip
     note = (
@@ -192,9 +192,9 @@ def _searches(cases: Sequence[Case], measured: Records) -> str:
             str(story.n_evaluations),
             _counts((*story.rejected, *((f"{r}, not its fault", n) for r, n in story.unverified))) or "none",
             _counts(story.pruned) or "none",
-            f"{story.held_share:.0%}",
-            f"{story.idle_share:.0%}" if story.idle_share is not None else "",
-            ", ".join(f"{s.rung} {s.wall_s / story.wall_s:.0%}" for s in story.spent) if story.wall_s else "",
+            _percent(story.held_share),
+            _percent(story.idle_share) if story.idle_share is not None else "",
+            ", ".join(f"{s.rung} {_percent(s.wall_s / story.wall_s)}" for s in story.spent) if story.wall_s else "",
         ))  # fmt: skip
     note = (
         "Seconds count from the engine's start, opening included. Within 2 %: when a candidate first scored so close "
@@ -264,6 +264,10 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def _counts(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{word} {n}" for word, n in counts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _name(case: Case) -> str:

@@ -77,7 +77,7 @@ def test_the_other_tables_hold_the_measured_cases_alone() -> None:
     text = section(CASES, measured())
     spent = row(text, "softmax fp32 4096×16384", of=3)
     assert spent[1:] == [
-        "45", "18 (14)", "30", "70", "wrong_values 2", "screen 20", "84%", "61%", "screen 33%, confirm 44%",
+        "45", "18 (14)", "30", "70", "wrong_values 2", "screen 20", "84 %", "61 %", "screen 33 %, confirm 44 %",
     ]  # fmt: skip
     assert row(text, "softmax fp32 4096×16384", of=1)[2:] == ["2.000 (1.995–2.005)", "1.100 (1.095–1.105)", "", ""]
     assert row(text, "softmax fp32 4096×16384", of=2)[1] == "memory"
