@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from benchmarks.six.record import CHAMPION, DRAFT, FIRST, Against, Contest, KernelKept, PairsKept, Reading
 from kbtui.commands.bench import bench_rung
@@ -20,14 +20,23 @@ from kbtui.domain.candidate import Attachment
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, Opponent
 from kbtui.domain.measurement import Comparison, LiveSample, Measurement, ShapeTiming
 from kbtui.domain.rung import Rung
+from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
 from kbtui.errors import EngineError
+from kbtui.evaluation.baselines import NAMES
 from kbtui.scheduler.state import Tried
 
 #: Candidates that may fail the last gate, one after the other, before the case is given up.
 MOST_REFUSED = 5
 #: The search's inputs are not used again.
 SEED_APART = 7919
+
+
+@runtime_checkable
+class LeavesOut(Protocol):
+    """A device that can go on without one of its baselines."""
+
+    def leave_out(self, baseline: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +98,36 @@ def hold(
         if not verdict.ok:
             refused.append((name, f"{verdict.reason}: {verdict.detail}"))
             continue
-        found = device.evaluate(_request(champion, contestants, terms), _unwatched)
+        found, broken = _timed(device, _request(champion, contestants, terms))
         if found.outcome.verdict.ok and found.outcome.measurement is not None:
             said = f"{verdict.kind} by {verdict.proof}: {verdict.detail}"
-            contest = _contest(name, said, found, baselines, tuple(refused), terms, time.monotonic() - began)
+            others, wall_s = (*broken, *baselines), time.monotonic() - began
+            contest = _contest(name, said, found, others, tuple(refused), terms, wall_s)
             return contest, _kept(champion, contestants)
         refused.append((name, f"{found.outcome.verdict.reason}: {found.outcome.verdict.detail}"))
+        if found.outcome.verdict.kind is VerdictKind.UNVERIFIED:
+            break  # the machine's fault or ours: the next candidate would fare no better
     told = "; ".join(f"{name} {why}" for name, why in refused) or "there is none"
     raise EngineError(f"no candidate could be measured: {told[:400]}", "read the search's log")
+
+
+def _timed(device: Device, request: EvaluationRequest) -> tuple[Evaluated, tuple[Baseline, ...]]:
+    """All turns; a baseline that breaks in the middle is left out, and all turns are taken again."""
+    broken: list[Baseline] = []
+    while True:
+        found = device.evaluate(request, _unwatched)
+        name = culprit(found.outcome.verdict)
+        if name is None or not isinstance(device, LeavesOut) or name in {b.name for b in broken}:
+            return found, tuple(broken)
+        tell(f"left out: {found.outcome.verdict.detail}")
+        broken.append(Baseline(name, None, found.outcome.verdict.detail))
+        device.leave_out(name)
+
+
+def culprit(verdict: Verdict) -> str | None:
+    """The baseline for which a measurement came to nothing, as its failure names it."""
+    name = verdict.detail.partition(":")[0]
+    return name if verdict.kind is VerdictKind.UNVERIFIED and name in NAMES else None
 
 
 def _request(champion: Entrant, contestants: Contestants, terms: Terms) -> EvaluationRequest:
@@ -127,7 +158,7 @@ def _contest(
     assert measurement is not None
     raw, timing = _raw(found.attachments), _timing(measurement, terms.shape)
     met = {c.against: against(c, raw, timing) for c in measurement.comparisons}
-    missing = (Against(b.name, error=why_not(b)) for b in baselines)
+    missing = {b.name: Against(b.name, error=why_not(b)) for b in reversed(tuple(baselines)) if b.name not in met}
     return Contest(
         date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         command=terms.command,
@@ -139,7 +170,7 @@ def _contest(
         high_us=timing.high_us,
         n_samples=timing.n_samples,
         end_to_end_us=timing.end_to_end_us,
-        against=(*met.values(), *(a for a in missing if a.name not in met)),
+        against=(*met.values(), *reversed(missing.values())),
         refused=refused,
         unstable=measurement.unstable,
         readings=readings(raw.get("sensors", ())),

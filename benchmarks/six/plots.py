@@ -96,7 +96,7 @@ def _search_panel(left: float, top: float, wide: float, tall: float, case: Case,
     for value in y.ticks(3):
         out += [svg.line(x.start, y.at(value), x.end, y.at(value), "grid")]
         out += [svg.text(x.start - 4, y.at(value) + 4, f"{svg.number(value)}×", "tick", "end")]
-    out += [svg.text(x.at(t), y.start + 14, svg.number(t), "tick", "middle") for t in x.ticks(3)]
+    out += [svg.text(x.at(t), y.start + 14, f"{svg.number(t)} s", "tick", "middle") for t in x.ticks(3)]
     out.append(svg.line(x.start, y.start, x.end, y.start, "axis"))
     if story.within_wall_s is not None:
         at = x.at(story.within_wall_s)

@@ -14,7 +14,7 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, ProblemReport, RungOutcome
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.domain.problem import Problem
-from kbtui.domain.verdict import Proof, Reason, rejected, verified
+from kbtui.domain.verdict import Proof, Reason, rejected, unverified, verified
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import EngineError
 from kbtui.evaluation.compile.report import CompileReport
@@ -28,9 +28,10 @@ TERMS = Terms(SHAPE, seed=3, n_pairs=12, n_processes=3, command="python benchmar
 class TimedDevice:
     """Passes all but the sources named; every opponent is twice as slow as the candidate, on one process pair."""
 
-    def __init__(self, wrong: tuple[str, ...] = ()) -> None:
+    def __init__(self, wrong: tuple[str, ...] = (), breaks: str = "") -> None:
         self.spec: DeviceSpec = H200
-        self.wrong = wrong
+        self.wrong, self.breaks = wrong, breaks
+        self.left_out: list[str] = []
         self.asked: list[EvaluationRequest] = []
 
     def open(self, problem: Problem) -> ProblemReport:
@@ -40,6 +41,9 @@ class TimedDevice:
 
     def close(self) -> None: ...
 
+    def leave_out(self, baseline: str) -> None:
+        self.left_out.append(baseline)
+
     def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
         self.asked.append(request)
         if request.source in self.wrong:
@@ -47,6 +51,9 @@ class TimedDevice:
         outcome = RungOutcome(verified(4, Proof.GPU, "all shapes"), 1.0, 1.0)
         if request.rung.max_pairs == 0:
             return Evaluated(outcome)
+        if self.breaks and self.breaks not in self.left_out:
+            said = unverified(Reason.HARNESS_FAILED, 4, Proof.GPU, f"{self.breaks}: died of signal 9")
+            return Evaluated(replace(outcome, verdict=said))
         names = [*("draft" for _ in [request.incumbent] if _), *("first" for _ in [request.first] if _), "eager"]
         found = tuple(
             Comparison(n, Outcome.FASTER, 9.0, 8.0, 10.0, 0.99, 2, 1, (ShapeRatio(SHAPE, 2.0, 1.9, 2.1),))
@@ -100,6 +107,21 @@ def test_where_nobody_passes_the_case_is_given_up_with_the_reasons() -> None:
     device = TimedDevice(wrong=(BEST.source, FIRST.source))
     with pytest.raises(EngineError, match=r"c0007 wrong_values: off by 0\.3; c0001 wrong_values"):
         hold(device, Contestants((BEST, FIRST), FIRST, None), (), TERMS)
+
+
+def test_a_baseline_that_breaks_is_left_out_and_said_so() -> None:
+    device = TimedDevice(breaks="max-autotune")
+    baselines = (Baseline("eager", None), Baseline("max-autotune", None))
+    held, _ = hold(device, Contestants((BEST, FIRST), FIRST, None), baselines, TERMS)
+    assert held.champion == "c0007"
+    assert [a.error for a in held.against if a.name == "max-autotune"] == ["died of signal 9"]
+
+
+def test_a_failure_of_ours_ends_the_contest_and_is_not_laid_on_the_next_candidate() -> None:
+    device = TimedDevice(breaks="referee")
+    with pytest.raises(EngineError, match="harness_failed: referee: died of signal 9"):
+        hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, None), (), TERMS)
+    assert {request.source for request in device.asked} == {BEST.source}
 
 
 def test_every_pairs_medians_are_kept_for_the_cases_shape() -> None:

@@ -108,6 +108,12 @@ class CudaDevice:
             raise EngineError("no problem is open on this device", "open one first")
         return Evaluation(self._opened, request, on_sample).run()
 
+    def leave_out(self, baseline: str) -> None:
+        """Compare no more with a baseline that broke."""
+        if self._opened is not None:
+            kept = tuple(name for name in self._opened.baselines if name != baseline)
+            self._opened = replace(self._opened, baselines=kept)
+
     def close(self) -> None:
         """End every child. Idempotent."""
         self._close_problem()
