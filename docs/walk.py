@@ -1,7 +1,8 @@
 """Write docs/walk.txt: a walk through one search over ssh, as a terminal showed it. python docs/walk.py [FILE]
 
 A real sshd on loopback (a key and a port of its own), and tmux as the terminal whose text is captured: start on one
-connection, watch, pin, hint, diff, drop the line, attach from another, stop, browse with git. Effects: processes, a
+connection, watch, pin, prune, promote, hint, budget, diff, drop the line, attach from another, see the champion, stop,
+browse with git. Effects: processes, a
 workspace in the temporary folder, the file.
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 PAGE = Path(__file__).with_name("walk.txt")
 COLUMNS, ROWS = 120, 36
 #: Patience for each step: a search needs time to find something to show.
-LIMIT_S = 240.0
+LIMIT_S = 420.0
 KBTUI = Path(sys.executable).with_name("kbtui")
 
 
@@ -111,7 +112,13 @@ def walk(here: Walk) -> None:
     start = "kbtui run softmax --device model:a100 --budget 30m"
     here.step(f"On the first connection: {start}", "first", (start, "Enter"), r"c000[6-9]|c00[1-9]\d")
     here.note("Watch: candidates climb the ladder", here.wait("first", r"seen(.|\n)*rejected|pruned|promoted"))
-    here.step("Pin what waits (P)", "first", ("End", "P"), r"asked: pin|waits for nothing|asked already")
+    here.step("Pin what waits (P)", "first", ("Home", "Down", "P"), r"asked: pin c0002")
+    here.keys("first", "Down", "x")
+    here.note("Prune another (x asks first)", here.wait("first", r"Prune c0003\?"))
+    here.step("Yes (y): asked, and done once the engine gets to it", "first", ("y",), r"asked: prune c0003")
+    here.keys("first", "b")
+    here.wait("first", r"[Bb]udget")
+    here.step("Ten minutes more (b)", "first", ("+10m", "Enter"), r"asked: budget|of 40:00")
     hint = "try two rows a program with evict-first loads"
     here.keys("first", "h")
     here.wait("first", "Give the search a hint")
@@ -123,6 +130,9 @@ def walk(here: Walk) -> None:
     here.connect("second")
     here.step("On another connection: kbtui status", "second", ("kbtui status", "Enter"), r"engine pid \d+")
     here.step("kbtui attach", "second", ("kbtui attach", "Enter"), r"1 Rungs")
+    here.note("It has a champion, confirmed in fresh processes", here.wait("second", r"★ c\d+"))
+    here.keys("second", "End")
+    here.step("Send one on that was pruned (+)", "second", ("+",), r"asked: promote|cannot be promoted")
     here.keys("second", "S")
     here.step("Stop it (S)", "second", (), r"Stop the search")
     here.keys("second", "y")

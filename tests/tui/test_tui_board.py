@@ -56,6 +56,23 @@ async def test_the_sentence_about_a_candidate_is_painted_with_the_cursor_on_it(
         assert user.text("#why").startswith(f"{shown.key} ")
 
 
+@pytest.mark.parametrize("pane", ["1", "5", "6"], ids=["rungs", "history", "lineage"])
+async def test_a_key_right_after_a_step_is_about_the_candidate_stepped_to(
+    make_viewer: MakeViewer, source: FakeSource, pane: str
+) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=(120, 40)) as pilot:
+        user = User(viewer, pilot, source)
+        await user.settle()
+        await user.press(pane)
+        lines = viewer.focused
+        assert isinstance(lines, LineList)
+        before = user.selected
+        lines.action_step(1)
+        user.dashboard.action_look("mark")  # typed before anything that the step posted was heard
+        assert user.dashboard.look.marked == user.selected == lines.key != before
+
+
 async def test_left_and_right_go_to_the_parent_and_the_first_child_in_the_lineage(
     make_viewer: MakeViewer, source: FakeSource
 ) -> None:

@@ -1,6 +1,7 @@
 """One run: the four panes side by side, or one at a time where there is little room."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Protocol, cast
 
 from textual import events, on
@@ -70,6 +71,7 @@ class Dashboard(KeyedScreen):
     def on_mount(self) -> None:
         self.steering = Steering(viewer(self), lambda: self.look.selected)
         self.looking = Looking(self)
+        self._lead_by("cards", "kanban")
         self._arrange()
         self.call_after_refresh(self._mount_others)
 
@@ -83,6 +85,7 @@ class Dashboard(KeyedScreen):
         await self.query_one("#panes").mount_all(
             pane(self.g) for pane in (HistoryPane, LineagePane, ComparePane, LogPane)
         )
+        self._lead_by("history-list", "lineage", "log")
         self._arrange()
 
     # What is shown
@@ -198,20 +201,35 @@ class Dashboard(KeyedScreen):
 
     # What the lists tell
 
+    def _lead_by(self, *ids: str) -> None:
+        """Let these lists choose what keys are about and panes show."""
+        for name in ids:
+            lines = self.query_one(f"#{name}", LineList)
+            lines.at_once = partial(self._select, lines)
+
+    def _leads(self, lines: LineList) -> bool:
+        """Whether this list's cursor is the one that counts now."""
+        pane = _LISTS.get(lines.id or "")
+        if pane == "rungs":
+            return self.active <= _TOGETHER and lines is self.query_one(Board).cards
+        return pane is not None
+
+    def _select(self, lines: LineList) -> None:
+        """The candidate under a cursor that moved: a key that follows at once is about this one."""
+        moment, pane = viewer(self).moment, _LISTS.get(lines.id or "")
+        if moment is None or not self._leads(lines):
+            return
+        board, key = self.query_one(Board), lines.key
+        self.look.selected = self._candidate_of_event(key) if pane == "log" else key or None
+        if pane in ("history", "lineage") and key and not lines.following:
+            board.cards.move_to_key(key)
+        board.show_why(moment)
+
     @on(LineList.Moved)
     def cursor_moved(self, event: LineList.Moved) -> None:
-        moment, pane = viewer(self).moment, _LISTS.get(event.lines.id or "")
-        if moment is None or pane is None or (pane == "rungs" and self.active > _TOGETHER):
-            return
-        board = self.query_one(Board)
-        if pane == "rungs" and event.lines is not board.cards:
-            return
-        self.look.selected = self._candidate_of_event(event.key) if pane == "log" else event.key or None
-        if pane in ("history", "lineage") and event.key and not event.lines.following:
-            board.cards.move_to_key(event.key)
-        board.show_why(moment)
-        self._moved += 1
-        self.call_after_refresh(self._show_moved, self._moved)
+        if viewer(self).moment is not None and self._leads(event.lines):
+            self._moved += 1
+            self.call_after_refresh(self._show_moved, self._moved)
 
     def _show_moved(self, number: int) -> None:
         """What follows the cursor is drawn once the cursor is, and not for a row that it has left again."""

@@ -214,7 +214,7 @@ def _flow(r: RungColumn, cell: int, g: Glyphs) -> str:
         return f"1 run, {r.waiting} wait" if cell >= 16 else f"{g.running} 1 {g.waiting} {r.waiting}"
     if r.running:
         return "1 running"
-    return f"{r.waiting} {'unfinished' if r.over else 'waiting'}" if r.waiting else "empty"
+    return f"{r.waiting} {'left' if r.over else 'waiting'}" if r.waiting else "empty"
 
 
 def _ended(r: RungColumn) -> str:

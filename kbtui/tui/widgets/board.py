@@ -38,7 +38,6 @@ class Board(Vertical):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="rungs", classes="pane")
         self.g = glyphs
-        self._moment: Moment | None = None
         self._lead: str | None = None
         self._led_ended = False
 
@@ -48,15 +47,6 @@ class Board(Vertical):
         yield Kanban(self.g, id="kanban")
         yield Lines(glyphs=self.g, id="no-cards")
         yield Lines(glyphs=self.g, id="why")
-
-    def on_mount(self) -> None:
-        """The sentence about a card comes with the cursor on it."""
-        for cards in (self.query_one("#cards", LineList), self.query_one(Kanban)):
-            cards.at_once = self._why_at_once
-
-    def _why_at_once(self) -> None:
-        if self._moment is not None:
-            self.show_why(self._moment)
 
     @property
     def cards(self) -> LineList:
@@ -69,7 +59,6 @@ class Board(Vertical):
         return cell_width(self.content_size.width, 5) >= NARROWEST_CELL
 
     def show_moment(self, moment: Moment, look: Look) -> None:
-        self._moment = moment
         view = board_view(moment, self.g, look.query, look.marked)
         room = self.content_size.height
         self._choose(look)

@@ -27,8 +27,8 @@ Draw = Callable[[int, int], Drawn]
 class LineList(ScrollView, can_focus=True):
     """Rows have keys; the cursor stays on its key when rows move, and follows the top until it is moved.
 
-    ``draw(index, width)`` gives a row's line. Without a cursor the arrows scroll. ``at_once`` draws what is to be on
-    the screen together with the cursor: ``Moved`` is heard only after that was painted.
+    ``draw(index, width)`` gives a row's line. Without a cursor the arrows scroll. ``at_once`` is called
+    with the cursor's step, for what the next key or the next picture must know: ``Moved`` is heard after both.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-list--cursor", "line-list--cursor-blurred"}
