@@ -105,6 +105,13 @@ def test_it_is_one_file_that_needs_torch_and_the_standard_library():
     assert "torch" in names
 
 
+def test_what_a_kernel_leaves_unwritten_is_nan_and_only_while_it_is_checked():
+    with check.unwritten_memory_is_nan():
+        assert torch.empty(5).isnan().all()
+        assert torch.empty_like(torch.ones(2, 3)).isnan().all()
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 def test_a_stranger_reads_its_usage_first_and_main_before_all_else():
     text = checker()
     assert text.startswith('"""Check the kernel in this folder against its reference')

@@ -141,8 +141,9 @@ class unwritten_memory_is_nan:  # noqa: N801
     """torch.empty gives NaN inside, so that what a kernel leaves unwritten shows."""
 
     def __enter__(self) -> None:
-        torch.use_deterministic_algorithms(True, warn_only=True)
+        # Not use_deterministic_algorithms: it imports torch's compiler, which takes as long as torch itself.
+        torch.set_deterministic_debug_mode("warn")
         torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined]
 
     def __exit__(self, *_: object) -> None:
-        torch.use_deterministic_algorithms(False)
+        torch.set_deterministic_debug_mode("default")
