@@ -10,12 +10,14 @@ MODEL = ("--device", "model:a100")
 
 
 def test_a_file_that_zeros_pass_is_refused_with_that_reason_and_hardened_into_one_that_is_sound(tmp_path: Path) -> None:
-    workspace, sound = tmp_path / "runs", tmp_path / "sound"
-    refused = kbtui("verify", FILES / "uniform_softmax.py", *MODEL, "-w", workspace)
+    workspace, sound, file = tmp_path / "runs", tmp_path / "sound", tmp_path / "uniform_softmax.py"
+    text = (FILES / file.name).read_text()
+    file.write_text(text.replace("batch_size = 4096", "batch_size = 64").replace("dim = 393216", "dim = 8192"))
+    refused = kbtui("verify", file, *MODEL, "-w", workspace)
     assert refused.returncode == 2
-    assert "zeros would pass on 4096x393216" in refused.stdout
+    assert "zeros would pass on 64x256 and 64x8192" in refused.stdout
     assert "--harden looks for" in refused.stdout
-    hardened = kbtui("verify", FILES / "uniform_softmax.py", "--harden", "--write", sound, *MODEL, "-w", workspace)
+    hardened = kbtui("verify", file, "--harden", "--write", sound, *MODEL, "-w", workspace)
     assert hardened.returncode == 0, hardened
     assert f"wrote {sound}" in hardened.stdout
     done = kbtui("verify", sound, "--json", *MODEL, "-w", workspace)

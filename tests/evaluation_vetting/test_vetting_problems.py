@@ -58,7 +58,7 @@ def test_relu_of_uniform_inputs_is_refused_for_its_input_and_hardened_by_signed_
 
 
 #: What costs a second or two of CPU time waits for `make test-full`.
-DEAR = {"batch_norm", "layer_norm", "square_matmul", "uniform_matvec", "conv_relu"}
+DEAR = {"batch_norm", "layer_norm", "square_matmul", "uniform_matvec", "uniform_softmax", "conv_relu"}
 
 
 @pytest.mark.parametrize(
