@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kbtui.console import tell
 from kbtui.domain.event import EndReason
 from kbtui.errors import EngineError, KbtuiError
 from kbtui.scheduler.state import RunState
@@ -20,6 +21,7 @@ GENERATORS = "playbook,rewrites"
 #: What a search may take beside its budget: opening, vetting, the confirmation that was begun before the end.
 BESIDE_S = 120.0
 _STOP_S = 20.0
+_LINES_TOLD = 16
 #: A git bundle larger than this is worth a word.
 LARGE_BUNDLE_BYTES = 1 << 20
 
@@ -47,9 +49,16 @@ def search(wanted: Wanted, log: Path) -> RunState:
             run_bounded(command, wanted.seconds + BESIDE_S, out.fileno())
     state = state_of(wanted.workspace)
     if state is None or not any(t.score is not None for t in state.tried.values()):
-        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] if log.is_file() else []
-        raise EngineError(f"the search came to nothing: {' '.join(last)[:300]}", f"read {log}")
+        raise EngineError(f"the search came to nothing: {last_words(log)}", f"read {log}")
     return state
+
+
+def last_words(log: Path) -> str:
+    """A log's last line; the lines before it are told, for the log may stay on a machine that goes."""
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.is_file() else []
+    for line in lines[-_LINES_TOLD:-1]:
+        tell(f"    {line[:200]}")
+    return lines[-1][:300] if lines else "it said nothing"
 
 
 def next_command(wanted: Wanted, state: RunState | None) -> list[str]:
@@ -57,8 +66,7 @@ def next_command(wanted: Wanted, state: RunState | None) -> list[str]:
     kbtui = [sys.executable, "-m", "kbtui"]
     where = ["--workspace", str(wanted.workspace), "--headless"]
     if state is not None and state.started is not None:
-        over = state.ended is not None and state.ended.reason in (EndReason.BUDGET, EndReason.EXHAUSTED)
-        return [] if over else [*kbtui, "resume", state.started.run, *where]
+        return [] if is_over(state) else [*kbtui, "resume", state.started.run, *where]
     return [
         *kbtui, "run", str(wanted.folder), *where, "--device", wanted.device, "--budget", f"{wanted.seconds:g}s",
         "--seed", str(wanted.seed), "--generator", GENERATORS, *(["--unvetted"] if wanted.unvetted else []),
@@ -85,6 +93,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_S)
+
+
+def is_over(state: RunState | None) -> bool:
+    reasons = (EndReason.BUDGET, EndReason.EXHAUSTED)
+    return state is not None and state.ended is not None and state.ended.reason in reasons
 
 
 def state_of(workspace: Path) -> RunState | None:

@@ -135,3 +135,17 @@ def test_a_search_that_is_over_is_left_alone_and_a_new_one_uses_the_embedded_gen
     assert command[command.index("--generator") + 1] == "playbook,rewrites"
     assert command[command.index("--budget") + 1] == "45s"
     assert command[command.index("--seed") + 1] == "7"
+
+
+def test_a_contest_that_fails_is_told_with_the_end_of_its_log_and_left_undone(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work" / OF.name).mkdir(parents=True)
+    (tmp_path / "work" / OF.name / "workspace").symlink_to(folder / "work" / OF.name / "workspace")
+    words = ["--out", tmp_path / "out", "--work", tmp_path / "work", "--cases", OF.name, "--no-a100",
+             "--device", f"{DEVICE}.gone"]  # fmt: skip
+    assert bench_six.main([str(word) for word in words]) == 1
+    told = capfd.readouterr().err
+    assert f"{OF.name}: the contest came to nothing" in told
+    assert "pool" in told
+    assert not list((tmp_path / "out").glob("*.json"))
