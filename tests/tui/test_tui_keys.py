@@ -48,9 +48,15 @@ def resume(run: str) -> str:
     return f"run {run} taken up again"
 
 
-@pytest.mark.parametrize(
-    ("key_id", "pressed"), [(key.id, pressed) for key in KEYS for pressed in key.key.split(",")], ids=str
-)
+#: What other terminals call a key is told to the end in `make test-full`.
+SPELLINGS = [
+    pytest.param(key.id, pressed, marks=[pytest.mark.slow] if n else [])
+    for key in KEYS
+    for n, pressed in enumerate(key.key.split(","))
+]
+
+
+@pytest.mark.parametrize(("key_id", "pressed"), SPELLINGS, ids=str)
 async def test_a_key_does_what_the_table_says(
     make_viewer: MakeViewer, source: FakeSource, key_id: str, pressed: str
 ) -> None:

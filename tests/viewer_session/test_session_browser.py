@@ -54,6 +54,14 @@ def serving(search, *more: str) -> Iterator[int]:
     assert b"Traceback" not in said, said.decode()
 
 
+async def drawn(page: aiohttp.ClientWebSocketResponse, wanted: bytes) -> None:
+    """A websocket without a browser: read on until this was sent to it."""
+    sent = b""
+    async with asyncio.timeout(LIMIT_S):
+        while wanted not in sent:
+            sent += await page.receive_bytes()
+
+
 @dataclass
 class Page:
     """A page of a real browser, driven through its debugging port; ``received``: what its websockets were sent."""
@@ -121,17 +129,13 @@ async def browser(url: str, profile: str) -> AsyncIterator[Page]:
         process.wait()
 
 
-@pytest.mark.program("chromium")
-async def test_a_browser_shows_the_viewer_which_only_looks(search, tmp_path):
-    with serving(search) as port:
-        async with browser(f"http://127.0.0.1:{port}", str(tmp_path / "profile")) as page:
-            await page.until(rb"c0001")
-            await page.click()
-            await page.press("p")
-            await page.until(rb"only looks")
-            assert b"googleapis" not in page.asked_for
-            picture = await page.ask("Page.captureScreenshot", format="png")
-            assert len(base64.b64decode(picture["data"])) > 20_000
+async def test_without_steer_a_page_only_looks(search):
+    async with aiohttp.ClientSession() as session:
+        with serving(search) as port:
+            page = await session.ws_connect(f"http://127.0.0.1:{port}/ws?width=120&height=40")
+            await drawn(page, b"c0001")
+            await page.send_json(["stdin", "p"])
+            await drawn(page, b"only looks")
     with Reader(open_workspace(search.workspace)) as reader:
         assert [c for c in reader.commands(search.run) if c.kind is CommandKind.PAUSE] == []
     wait_for("end of its viewer", lambda: search.viewers() == [])
@@ -139,10 +143,13 @@ async def test_a_browser_shows_the_viewer_which_only_looks(search, tmp_path):
 
 
 @pytest.mark.program("chromium")
-async def test_with_steer_its_keys_steer(search, tmp_path):
+async def test_a_browser_shows_the_viewer_and_with_steer_its_keys_steer(search, tmp_path):
     with serving(search, "--steer") as port:
         async with browser(f"http://127.0.0.1:{port}", str(tmp_path / "profile")) as page:
             await page.until(rb"c0001")
+            picture = await page.ask("Page.captureScreenshot", format="png")
+            assert len(base64.b64decode(picture["data"])) > 20_000
+            assert b"googleapis" not in page.asked_for
             await page.click()
             await page.press("h")
             await page.until(rb"Give the search a hint")
@@ -173,8 +180,8 @@ async def test_a_page_that_is_open_does_not_hold_the_server_back(search, shown):
     async with aiohttp.ClientSession() as session:
         with serving(search) as port:
             page = await session.ws_connect(f"http://127.0.0.1:{port}/ws?width=120&height=40")
-            while shown and b"c0001" not in (await page.receive(LIMIT_S)).data:
-                pass
+            if shown:
+                await drawn(page, b"c0001")
             wait_for("viewer", lambda: search.viewers() != [])
         assert search.viewers() == []
 
