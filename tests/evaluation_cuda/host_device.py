@@ -41,12 +41,13 @@ class HostSides(Sides):
 
 
 @contextlib.contextmanager
-def host_opened(problem: Problem, root: Path, call_timeout_s: float = 5.0) -> Iterator[OpenedProblem]:
+def host_opened(
+    problem: Problem, root: Path, compiling: Zygote, call_timeout_s: float = 5.0
+) -> Iterator[OpenedProblem]:
     """An OpenedProblem whose GPU is this machine's CPU."""
     with contextlib.ExitStack() as held:
         env = {"PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
         interpreting = held.enter_context(Zygote(root / "interpreting.log", interpret=True, env=env))
-        compiling = held.enter_context(Zygote(root / "compiling.log", interpret=False))
         inputs = describe_inputs(compiling, problem)
         compiler = held.enter_context(Compiler(compiling, CHIP, problem, inputs, root / "compiled", 2, timeout_s=6.0))
         policy = cpu_policy(read=(HERE,), env=(("PYTHONPATH", env["PYTHONPATH"]),))

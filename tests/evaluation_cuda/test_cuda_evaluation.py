@@ -16,6 +16,7 @@ from kbtui.evaluation.devices import cuda_sides
 from kbtui.evaluation.devices.cuda import _family, time_baseline
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.nvml import parent_of
+from kbtui.evaluation.process import Zygote
 
 PLAIN = HONEST["plain"]
 SLOW = kernel("for _ in range(3):\n    out = launch(x, torch.empty_like(x))\nreturn out")
@@ -23,11 +24,11 @@ FEW = {"max_pairs": 3}
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedProblem]:
+def opened(compiling_zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedProblem]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda_sides, "CANDIDATE_ROLE", "host_candidate")
         patch.setattr(cuda_sides, "BASELINE_ROLE", "host_baseline")
-        with host_opened(make_problem(rows=2), tmp_path_factory.mktemp("device")) as ready:
+        with host_opened(make_problem(rows=2), tmp_path_factory.mktemp("device"), compiling_zygote) as ready:
             yield ready
 
 
@@ -136,7 +137,9 @@ def test_a_candidate_that_computes_only_while_it_is_checked_is_caught_while_time
 
 
 def test_a_hang_and_a_crash_are_rejected_and_the_next_candidate_is_well(opened: OpenedProblem) -> None:
-    hang, _ = evaluate(opened, kernel("while True:\n    pass"), rung(1), passed_stage=0)
+    with pytest.MonkeyPatch.context() as impatient:
+        impatient.setattr(opened.compiler, "_timeout_s", 2.0)
+        hang, _ = evaluate(opened, kernel("while True:\n    pass"), rung(1), passed_stage=0)
     crash, _ = evaluate(opened, kernel("return x[10**9]"), rung(1))
     assert hang.outcome.verdict.reason in (Reason.TIMED_OUT, Reason.COMPILE_ERROR)
     assert crash.outcome.verdict.reason is Reason.RAISED
