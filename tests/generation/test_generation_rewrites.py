@@ -112,6 +112,7 @@ def test_every_rewrite_applies_somewhere_and_always_changes_the_source():
     assert applied["num_warps"] == len(some) - 1  # all but the autotuned one
 
 
+@pytest.mark.slow  # test_generation_rewrites_study sees the same of a sample
 def test_rewrites_change_the_compiled_intermediate_code(ttir_for):
     names = ("exp2", "reciprocal", "peel_masked_tail", "eviction_policy", "grid_swizzle", "pipelined_range")
     jobs = []
