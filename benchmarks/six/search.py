@@ -13,6 +13,7 @@ from kbtui.console import tell
 from kbtui.domain.event import EndReason
 from kbtui.errors import EngineError, KbtuiError
 from kbtui.scheduler.state import RunState
+from store.lock import lock_holder
 from store.reader import Reader
 from store.workspace import open_workspace
 
@@ -48,6 +49,8 @@ def search(wanted: Wanted, log: Path) -> RunState:
         with log.open("ab") as out:
             run_bounded(command, wanted.seconds + BESIDE_S, out.fileno())
     state = state_of(wanted.workspace)
+    if state is not None and (holder := lock_holder(open_workspace(wanted.workspace).lock)):
+        raise EngineError(f"another engine, pid {holder.pid}, still searches there", "wait for it, or end it")
     if state is None or not any(t.score is not None for t in state.tried.values()):
         raise EngineError(f"the search came to nothing: {last_words(log)}", f"read {log}")
     return state
@@ -76,7 +79,8 @@ def next_command(wanted: Wanted, state: RunState | None) -> list[str]:
 def run_bounded(command: list[str], limit_s: float, out: int) -> int | None:
     """Its exit status; None where it was ended at the limit. It ends with us, whatever ends us but SIGKILL."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")}
-    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env=env, start_new_session=True)
+    # A group to be ended as one, but no session of its own: who kills our session kills it too.
+    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env=env, process_group=0)
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:

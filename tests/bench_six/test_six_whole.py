@@ -9,11 +9,14 @@ from benchmarks import bench_six
 from benchmarks.six.cases import load_cases, write_problem
 from benchmarks.six.plots import plots
 from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, read_record
-from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, state_of
+from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, search, state_of
 from benchmarks.six.table import section
 from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed
 from kbtui.engine.session import run_session
 from kbtui.engine.spec import RunSpec
+from kbtui.errors import EngineError
+from store.lock import EngineLock
+from store.workspace import open_workspace
 from tests.bench_six.six_records import case
 
 OF = case("softmax-4096x16384-fp32")
@@ -135,6 +138,16 @@ def test_a_search_that_is_over_is_left_alone_and_a_new_one_uses_the_embedded_gen
     assert command[command.index("--generator") + 1] == "playbook,rewrites"
     assert command[command.index("--budget") + 1] == "45s"
     assert command[command.index("--seed") + 1] == "7"
+
+
+def test_nothing_is_measured_while_another_engine_still_searches_there(folder: Path, tmp_path: Path) -> None:
+    workspace = folder / "work" / OF.name / "workspace"
+    wanted = Wanted(folder / "work" / OF.name / "problem", workspace, DEVICE, SECONDS, 0)
+    with (
+        EngineLock(open_workspace(workspace).lock).acquire("softmax-1"),
+        pytest.raises(EngineError, match="still searches"),
+    ):
+        search(wanted, tmp_path / "search.log")
 
 
 def test_a_contest_that_fails_is_told_with_the_end_of_its_log_and_left_undone(
