@@ -4,6 +4,7 @@ Effects: replaces torch.cuda's questions, Triton's driver and the interpreter's 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,19 @@ def _launches_see_the_cpu() -> None:
             return launch(executor, *args, **kwargs)
 
     GridExecutor.__call__ = outside
+
+
+def skip_overflow_checks() -> None:
+    """Spare the interpreter half of its work: nothing of it is ever read.
+
+    It computes each sum, difference and product of integers again in 64 bits, to assert that it fits in 32, and asserts
+    only under ``debug``, which it never is. On a GPU Triton leaves this out likewise unless asked. The tracer keeps it:
+    its model of integer work was fitted with these operations in.
+    """
+    from triton.runtime.interpreter import interpreter_builder
+
+    if not interpreter_builder.options.debug:
+        interpreter_builder.options = replace(interpreter_builder.options, sanitize_overflow=False)
 
 
 def _products_round_as_tensor_cores_do() -> None:

@@ -102,9 +102,10 @@ class Candidate:
 
     def pretend(self, chip: dict[str, Any]) -> None:
         """Under the interpreter: let tensors, torch and Triton answer as on this GPU (a DeviceSpec)."""
-        from kbtui.evaluation.compile.interpreted import InterpretedGpu
+        from kbtui.evaluation.compile.interpreted import InterpretedGpu, skip_overflow_checks
 
         self._gpu = InterpretedGpu(from_plain(DeviceSpec, chip))
+        skip_overflow_checks()
 
     def load(self, payload: bytes, cache: str = "") -> None:
         """Import the candidate's source; raises what it raises. ``cache``: where its compiled kernels lie.
