@@ -1,7 +1,7 @@
 """Whom to confirm, and what that costs: the dearest rung is spent only on who may become the champion. Pure."""
 
 from kbtui.domain.event import Decision
-from kbtui.domain.measurement import Outcome
+from kbtui.domain.measurement import Clock, Outcome
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState, Tried
@@ -9,6 +9,8 @@ from kbtui.scheduler.structures import is_eligible
 
 #: A confirmation starts three processes for each side on every shape: about so many measure-rung evaluations.
 _MEASURES_A_CONFIRMATION = 6
+#: On a model of a GPU nothing is timed in processes: the hidden shapes come beside the others.
+_MODELLED_MEASURES_A_CONFIRMATION = 2
 
 
 def best_unconfirmed(state: RunState, policy: Policy) -> Tried | None:
@@ -49,6 +51,12 @@ def _lost(tried: Tried) -> bool:
     return tried.last is not None and tried.last.decision is Decision.PRUNE
 
 
+def is_unsure(tried: Tried) -> bool:
+    """Whether its last comparison on the rungs did not say whether it is faster."""
+    measurement = tried.last.outcome.measurement if tried.last else None
+    return bool(measurement and measurement.comparisons and measurement.comparisons[0].outcome is Outcome.UNCLEAR)
+
+
 def _lost_to(tried: Tried, champion: Tried | None) -> bool:
     """Whether it met this very champion on a rung below and was not faster."""
     if champion is None or tried.last is None or tried.last.outcome.measurement is None:
@@ -59,7 +67,9 @@ def _lost_to(tried: Tried, champion: Tried | None) -> bool:
 
 def confirm_cost_s(state: RunState, policy: Policy) -> float:
     """What a confirmation will take: as the longest one so far, or as evaluations on lower rungs suggest; seconds."""
-    for rung, as_many in ((CONFIRM, 1), (PROFILE, 1), (MEASURE, _MEASURES_A_CONFIRMATION)):
+    modelled = state.started is not None and state.started.device.clock is Clock.MODELLED
+    measures = _MODELLED_MEASURES_A_CONFIRMATION if modelled else _MEASURES_A_CONFIRMATION
+    for rung, as_many in ((CONFIRM, 1), (PROFILE, 1), (MEASURE, measures)):
         took_s = [t.results[rung].outcome.wall_s for t in state.tried.values() if rung in t.results]
         if took_s:
             return policy.confirm_margin * as_many * max(took_s)

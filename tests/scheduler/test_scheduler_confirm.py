@@ -1,5 +1,7 @@
 """The dearest rung goes to whoever may become the champion, and to nobody else."""
 
+from dataclasses import replace
+
 from kbtui.domain.candidate import Candidate, Origin
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import RungOutcome
@@ -113,6 +115,18 @@ def test_what_a_confirmation_costs_is_learnt_from_the_highest_rung_seen() -> Non
     assert 2.0 < costs_s[1] < 20.0
 
 
+def test_a_modelled_confirmation_is_expected_to_cost_less_for_nothing_is_timed_in_processes() -> None:
+    modelled = state_with(done(OTHER, MEASURE, 1.3, wall_s=2.0))
+    measured = state_with(done(OTHER, MEASURE, 1.3, wall_s=2.0))
+    assert measured.started is not None
+    chip = replace(measured.started.device, clock=Clock.MEASURED)
+    measured.started = replace(measured.started, device=chip)
+
+    modelled_s, measured_s = (confirm_cost_s(s, DEFAULT_POLICY) for s in (modelled, measured))
+
+    assert measured_s == 3 * modelled_s
+
+
 def at_the_end(*events: Event) -> Evaluate | Finish:
     """What is done with 5 of 100 seconds left, where a confirmation takes 10."""
     compiled = [
@@ -139,3 +153,10 @@ def test_whom_a_person_sent_to_the_confirm_rung_is_confirmed_although_it_leads_n
     state.tried[FIRST].waiting_at = None
     state.exhausted |= {("playbook", c) for c in (None, FIRST, OTHER, THIRD)}
     assert next_action(state, 10.0, 0.0, has_first=True) == Evaluate(THIRD, CONFIRM)
+
+
+def test_no_price_is_paid_beyond_the_budget_for_who_is_ahead_without_being_sure() -> None:
+    ahead = done(OTHER, PROFILE, 1.01, wall_s=10.0, met=FIRST, outcome=Outcome.UNCLEAR)
+    assert isinstance(at_the_end(ahead), Finish)
+    sure = done(OTHER, PROFILE, 1.01, wall_s=10.0, met=FIRST, outcome=Outcome.FASTER)
+    assert at_the_end(sure) == Evaluate(OTHER, CONFIRM)
