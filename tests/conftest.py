@@ -12,6 +12,8 @@ import pytest
 from kbtui.evaluation.process import Zygote
 
 MISSING = "missing program: "
+#: Folders of the longest tests, which go first: else one worker ends alone with the last of them.
+LONGEST = ("viewer_session", "leaving", "evaluation_model", "generation", "tui", "engine", "evaluation_cuda", "samples")
 SYSTEM_PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
@@ -26,6 +28,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.parent.name, len(LONGEST)))
     if not Path("/proc/driver/nvidia/version").exists():
         for item in items:
             if item.get_closest_marker("gpu"):
