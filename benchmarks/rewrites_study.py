@@ -161,6 +161,10 @@ def child(kind: str) -> None:
     choose_without_timing(every=kind == "ttir")
     if kind == "ttir":
         stop_at_ttir(found)
+    else:
+        from kbtui.evaluation.compile.interpreted import skip_overflow_checks
+
+        skip_overflow_checks()
     for line in sys.stdin:
         job = json.loads(line)
         try:
@@ -219,10 +223,10 @@ def job_of(problem: Problem, source: str, timed: Shape | None = None) -> Row:
 
 
 def _told_apart(problem: Problem) -> tuple[Shape, ...]:
-    """Shapes on which an edit may show: the first and the last timed, the largest hidden one."""
+    """All timed and hidden shapes; those first on which most edits show: first and last timed, largest hidden."""
     timed, hidden = problem.spec.shapes_of(ShapeRole.TUNE), problem.spec.shapes_of(ShapeRole.HIDDEN)
     largest = max(hidden, key=lambda shape: max(size for _, size in shape.dims), default=timed[0])
-    return tuple({shape.name: shape for shape in (timed[0], timed[-1], largest)}.values())
+    return tuple({shape.name: shape for shape in (timed[0], timed[-1], largest, *timed, *hidden)}.values())
 
 
 def _odd(proxies: tuple[Shape, ...]) -> Shape:

@@ -1,5 +1,6 @@
 """Rewrites leave alone what they would not change, and what no launch can reach."""
 
+import libcst as cst
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from kbtui.domain.device import DATA_SHEETS
 from kbtui.generation.playbook import load_entries
 from kbtui.generation.rewrites import REWRITES, Target
 from kbtui.generation.rewrites.conditions import decided
+from kbtui.generation.rewrites.passed import integers_passed, texts_passed
 from kbtui.generation.rewrites.syntax import parse
 from kbtui.problems import load_problem
 
@@ -103,6 +105,63 @@ def test_policies_a_kernel_has_already_through_its_constants_are_not_set_again()
         dict(e.params)["eviction"]
         for e in edits("eviction_policy", source.replace('SECOND_READ = "evict_first"', 'SECOND_READ = ""'), "softmax")
     ]
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "kernel"),
+    [
+        ("softmax", "softmax_persistent", "rows_in_registers"),
+        ("rms_norm", "channel_rms_looped", "channel_walk"),
+        ("group_conv", "conv_implicit_product", "gathered_product"),
+    ],
+)
+def test_stages_a_loop_may_have_already_are_not_set_again(problem, name, kernel):
+    source = default_of(problem, name)
+    assert "\nSTAGES = 2\n" in source
+
+    def stages(text: str) -> set[str]:
+        made = edits("pipelined_range", text, problem)
+        return {dict(e.params)["num_stages"] for e in made if e.summary.startswith(f"loops of {kernel} ")}
+
+    assert stages(source) == {"3", "4", "1"}
+    assert stages(source.replace("\nSTAGES = 2\n", "\nSTAGES = 3\n")) == {"2", "4", "1"}
+
+
+def test_what_an_expression_may_be_is_read_from_the_launches():
+    source = parse(
+        "import triton\nDEEP = 4\nMODE = 'ieee'\n"
+        "@triton.jit\ndef f(p, n, S, T, U, M):\n    return p\n"
+        "def kernel_function(x):\n    s = 3 if x.shape[0] > 4 else DEEP\n    u = x.shape[1] // 2\n"
+        "    f[(1,)](x, 8, S=min(s, u), T=u, U=DEEP, M=MODE)\n    f[(1,)](x, 9, S=DEEP, T=u, U=0x10, M='tf32')\n"
+    )
+
+    assert integers_passed(source, "f", cst.Name("S")) == {3, 4}
+    assert integers_passed(source, "f", cst.Name("T")) == set()
+    assert integers_passed(source, "f", cst.Name("U")) == {4, 16}
+    assert integers_passed(source, "f", cst.Name("n")) == {8, 9}
+    assert integers_passed(source, "f", cst.Integer("5")) == {5}
+    assert integers_passed(source, "f", None) == set()
+    assert texts_passed(source, "f", cst.Name("M")) == {"ieee", "tf32"}
+
+
+def test_names_bound_to_each_other_are_followed_once():
+    source = parse(
+        "import triton\n@triton.jit\ndef f(p, S):\n    return p\n"
+        "def kernel_function(x):\n    a = b\n    b = a\n    b = 2\n    f[(1,)](x, S=a)\n"
+    )
+
+    assert integers_passed(source, "f", cst.Name("S")) == {2}
+
+
+def test_a_tile_of_one_element_is_given_no_hint():
+    source = default_of("mat_vec", "matvec_split_k")
+    assert "\nROWS = 1\n" in source
+
+    def hinted(text: str) -> list[str]:
+        return [e.summary for e in edits("alignment_hints", text, "mat_vec")]
+
+    assert hinted(source) == ["offsets of add_parts with alignment hints"]
+    assert len(hinted(source.replace("ROWS = 1\n", "ROWS = 2\n", 1))) == 2
 
 
 def test_a_loop_whose_author_chose_is_not_flattened():

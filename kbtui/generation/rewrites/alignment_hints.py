@@ -11,8 +11,18 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
+from kbtui.generation.rewrites.passed import is_always
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, code_of, dotted, expression, find_all
+from kbtui.generation.rewrites.syntax import (
+    Replacement,
+    Source,
+    calls_in,
+    code_of,
+    constexpr_params,
+    dotted,
+    expression,
+    find_all,
+)
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:
@@ -20,10 +30,11 @@ def _edits(source: Source, _target: Target) -> Iterator[Edit]:
         if calls_in(kernel, "multiple_of", "max_contiguous"):
             continue
         starts = _loop_indices(kernel)
+        single = {n for n in constexpr_params(kernel) if is_always(source, name, cst.Name(n), 1)}
         hinted: dict[cst.CSTNode, Replacement] = {}
         for node in m.findall(kernel, m.Assign(targets=[m.AssignTarget(target=m.Name())])):
             value = cst.ensure_type(node, cst.Assign).value
-            shape = _hint(value, starts)
+            shape = _hint(value, starts, single)
             if shape is not None:
                 hinted[value] = expression(f"tl.max_contiguous(tl.multiple_of({code_of(value)}, {shape}), {shape})")
         if hinted:
@@ -42,13 +53,17 @@ def _loop_indices(kernel: cst.FunctionDef) -> set[tuple[str, str]]:
     return found
 
 
-def _hint(value: cst.BaseExpression, starts: set[tuple[str, str]]) -> str | None:
-    """The hint's values for ``multiple of T + arange(0, T)``, one an axis; None for other expressions."""
+def _hint(value: cst.BaseExpression, starts: set[tuple[str, str]], single: set[str]) -> str | None:
+    """The hint's values for ``multiple of T + arange(0, T)``, one an axis; None for others, and where T is 1."""
     match value:
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
             for base, lanes in ((left, right), (right, left)):
                 tile, shape = _lanes(lanes)
-                if tile is not None and (_is_multiple(base, tile) or (code_of(base), tile) in starts):
+                if (
+                    tile is not None
+                    and tile not in single
+                    and (_is_multiple(base, tile) or (code_of(base), tile) in starts)
+                ):
                     return shape
     return None
 

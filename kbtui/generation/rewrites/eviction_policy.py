@@ -7,15 +7,14 @@ import libcst as cst
 import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
+from kbtui.generation.rewrites.passed import texts_passed
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
 from kbtui.generation.rewrites.syntax import (
     Replacement,
     Source,
     argument,
-    arguments_of,
     calls_in,
     find_names,
-    values_of,
     with_keyword,
     without_keywords,
 )
@@ -48,24 +47,10 @@ def _edit(source: Source, policies: dict[cst.Call, str], kernel: str, what: str,
     return Edit(source.code_with(changes), f"{what} in {kernel}", (("eviction", mode),)), new
 
 
-def _present(source: Source, kernel: str, call: cst.Call) -> set[str]:
-    """The policies a call has at the kernel's launches, through a parameter and a constant of the module."""
+def _present(source: Source, kernel: str, call: cst.Call) -> frozenset[str]:
+    """The policies a call may have now; one that names none has the empty one."""
     given = argument(call, "eviction_policy")
-    if not isinstance(given, cst.Name):
-        return {_text(given)}
-    passed = [arguments_of(source, launch).get(given.value) for launch in source.launches if launch.kernel == kernel]
-    named = [v for value in passed for v in _behind(source, value)]
-    return {_text(value) for value in named}
-
-
-def _text(value: cst.BaseExpression | None) -> str:
-    return str(value.evaluated_value) if isinstance(value, cst.SimpleString) else ""
-
-
-def _behind(source: Source, value: cst.BaseExpression | None) -> list[cst.BaseExpression]:
-    if isinstance(value, cst.Name):
-        return values_of(source.module, value.value)
-    return [value] if value is not None else []
+    return texts_passed(source, kernel, given) if given is not None else frozenset({""})
 
 
 def _setter(policy: str) -> Replacement:

@@ -37,7 +37,7 @@ def edits_of_option(
         for new in steps(max(values) if values else None):
             scaled = [max(1, value * new // max(values)) for value in values] if len(values) > 1 else [new]
             code = source.code_with(_changes(launch, option, integers, scaled))
-            before = "/".join(map(str, values)) if values else "default"
+            before = "/".join(map(str, values)) or ("as computed" if launch.keyword(option) else "default")
             after = "/".join(map(str, scaled))
             yield Edit(code, f"{option} {before} to {after} in {launch.kernel}", ((option, after),))
 

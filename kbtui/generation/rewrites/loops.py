@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from kbtui.generation.rewrites.passed import integers_passed
 from kbtui.generation.rewrites.rewrite import Edit
 from kbtui.generation.rewrites.syntax import (
     Replacement,
     Source,
+    argument,
     assigned_names,
     calls_in,
     code_of,
@@ -37,10 +39,11 @@ def is_counted(loop: cst.For) -> bool:
 
 
 def edits_of_loop_option(source: Source, option: str, values: tuple[int, ...]) -> Iterator[Edit]:
-    """Edits that set one option of ``tl.range`` in every loading loop of a kernel."""
+    """Edits that set one option of ``tl.range`` in every loading loop of a kernel to what it is not in all of them."""
     for name, kernel in source.kernels.items():
         iterators = [cst.ensure_type(loop.iter, cst.Call) for loop in loading_loops(kernel)]
-        for value in values if iterators else ():
+        present = [integers_passed(source, name, argument(iterator, option)) for iterator in iterators]
+        for value in (v for v in values if not all(v in integers for integers in present)):
             changes: dict[cst.CSTNode, Replacement] = dict.fromkeys(iterators, _setter(option, value))
             yield Edit(source.code_with(changes), f"loops of {name} with {option}={value}", ((option, str(value)),))
 
