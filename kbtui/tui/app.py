@@ -29,6 +29,7 @@ from kbtui.tui.screens.keyed import KeyedScreen
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
+from kbtui.tui.typed import KeysInOrder
 from kbtui.tui.widgets.line_list import LineList
 
 #: A sentence the viewer says stays this long, in seconds.
@@ -95,6 +96,7 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         self.said = Told()
         self._said_timer = 0
         self._editor = editor
+        self._typed = KeysInOrder(self, super().on_event)
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         environment = (os.environ.get("TERM", ""), os.environ.get("COLORTERM", ""))
@@ -121,6 +123,13 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         self.push_screen(self._front())
         self.set_interval(1 / self.options.refresh_hz, self.tick)
         self.tick()  # the feed reads while the screen is being built
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed waits its turn."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._typed.take(event)
+        else:
+            await super().on_event(event)
 
     def on_unmount(self) -> None:
         self.feed.close()
