@@ -12,6 +12,7 @@ from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode
 from kbtui.leaving.software import in_brief
 from kbtui.result import RunResult, headline
+from kbtui.scheduler.score import score_of, score_words
 from kbtui.scheduler.shrinkage import shrinkage_words, shrinkages
 
 
@@ -64,6 +65,8 @@ def show(workspace: Path, run: str | None, candidate: str, as_json: bool) -> Exi
     print(f"commit {tried.commit}, parents {', '.join(tried.candidate.parents) or 'none'}")
     for result in tried.results.values():
         print(f"  rung {result.rung}: {result.decision}: {result.reason}{_timings(result)}")
+    if (score := score_of(tried)) is not None:
+        print(f"  {score_words(score)}")
     for shrinkage in shrinkages(tried):
         print(f"  screened at {shrinkage_words(shrinkage)}")
     if state.started and (ran_with := in_brief(dict(state.started.environment))):

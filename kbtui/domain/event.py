@@ -101,7 +101,7 @@ class Decision(StrEnum):
 class RungCompleted:
     """A candidate finished a rung: the outcome and the decision made of it, with its reason in numbers.
 
-    ``score`` is S(p, r): speedup over the run's first kernel, chained through paired ratios. None if not timed.
+    ``score`` is the speed in S(p, r): over the run's first kernel, chained through paired ratios. None if not timed.
     ``new_incumbent``: the candidate is now the best seen on this rung.
     """
 

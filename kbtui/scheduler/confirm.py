@@ -13,16 +13,18 @@ _MEASURES_A_CONFIRMATION = 6
 _MODELLED_MEASURES_A_CONFIRMATION = 2
 
 
-def best_unconfirmed(state: RunState, policy: Policy) -> Tried | None:
+def best_unconfirmed(state: RunState, policy: Policy, *, sure: bool = False) -> Tried | None:
     """Who should be confirmed next, None where nobody may be faster than the champion (or the first kernel).
 
     Who won on its last rung comes before who lost there: the loser's lead over others may be chance. Whoever was
-    only screened is better than nothing while there is no champion.
+    only screened is better than nothing while there is no champion. ``sure`` leaves out who is not sure to be ahead.
     """
     champion = state.tried.get(state.champion or "")
     leads = {t.candidate.id: _lead(t, champion) for t in state.tried.values() if CONFIRM not in t.results}
 
     def worth(tried: Tried) -> bool:
+        if sure and is_unsure(tried):
+            return False
         bar = policy.worth_confirming if _lost(tried) else 1.0
         return leads[tried.candidate.id] > bar and is_eligible(tried) and not _lost_to(tried, champion)
 

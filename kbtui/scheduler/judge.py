@@ -72,7 +72,7 @@ def _slack(
         least = policy.structure_slack if young else policy.screen_slack
         if comparison.outcome is not Outcome.SLOWER or comparison.high >= least:
             return f"best of {structure}, may trail to {least:.2f}×" if young else f"may still reach {least:.2f}×"
-    if rung == MEASURE and comparison.outcome is Outcome.UNCLEAR and comparison.ratio > 1.0:
+    if rung == MEASURE and comparison.outcome is Outcome.UNCLEAR and comparison.ratio >= policy.unsure_lead:
         return "ahead, though not surely: only fresh processes could tell"
     unprofiled = not any(PROFILE in t.results for t in of_structure(state, structure))
     if rung == MEASURE and leads and unprofiled and comparison.ratio >= policy.measure_slack:
@@ -95,7 +95,7 @@ def _confirm(
 
 
 def chained_score(state: RunState, rung: int, outcome: RungOutcome) -> float:
-    """S(p, r): speedup over the first kernel: the direct comparison if there is one, else chained by the incumbent."""
+    """The speed in S(p, r), over the first kernel: compared directly where that was done, else by the incumbent."""
     assert outcome.measurement is not None
     direct = outcome.measurement.against("first")
     if direct is not None:

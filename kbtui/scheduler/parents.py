@@ -31,8 +31,8 @@ def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float =
     """The next question to a generator for at most ``limit`` candidates, or None when none may be asked now.
 
     Drafts of every structure come first (coarse). Then the pair of generator and parent with the most promise:
-    what the generator gains in a second, times the parent's speed, divided by how often its structure was asked
-    about in vain.
+    what the generator gains in a second, times what the parent promises (S, see score.py), divided by how often its
+    structure was asked about in vain.
     """
     assert state.started is not None
     generators = [g for g in state.started.generators if unavailable(state, g, wall_s, policy) is None]
@@ -80,16 +80,16 @@ def _options(state: RunState, generator: str, policy: Policy) -> list[_Option]:
     """The best parent of every structure that the generator has something left to say about."""
     gains = gains_a_minute(state, generator)
     heads = best_of_each(state, lambda t: (generator, t.candidate.id) not in state.exhausted)
-    return [_option(state, generator, gains, parent, stands, policy) for parent, stands in heads]
+    return [_option(state, generator, gains, parent, promised, policy) for parent, promised in heads]
 
 
-def _option(state: RunState, generator: str, gains: float, parent: Tried, stands: float, policy: Policy) -> _Option:
+def _option(state: RunState, generator: str, gains: float, parent: Tried, promised: float, policy: Policy) -> _Option:
     in_vain = asked_in_vain(state, parent.candidate.structure)
     asked = sum(1 for _, a in state.asked if a.generator == generator and a.parent == parent.candidate.id)
     told = _PROFILED_BONUS if PROFILE in parent.results and reads_diagnoses(generator) else 1.0
-    weight = gains * stands**policy.sharpness * told / (1 + asked) / (1 + in_vain / policy.stagnation)
+    weight = gains * promised**policy.sharpness * told / (1 + asked) / (1 + in_vain / policy.stagnation)
     why = (
-        f"{generator} may gain {gains:.1f} a minute; parent at {stands:.2f}× the incumbent; "
+        f"{generator} may gain {gains:.1f} a minute; parent promises {promised:.2f}× the incumbent; "
         f"{counted(in_vain, 'question')} about its structure in vain"
     )
     return _Option(generator, parent.candidate.id, weight, why)

@@ -12,6 +12,7 @@ class Policy:
         structure_slack: the same for the best of a structure that was refined fewer than ``refinements`` times.
         refinements: how many candidates a structure gets before it is judged like the others.
         measure_slack: at the measure rung, the best of its structure goes on if within this of the incumbent.
+        unsure_lead: at the measure rung, who is ahead of the incumbent by this stays in the race, though not surely.
         batch: drafts asked for at once.
         refine_batch: mutations of one parent asked for at once; fewer follow the results more closely.
         sharpness: exponent of a parent's speed in its weight; higher stays with the fastest structures.
@@ -28,6 +29,7 @@ class Policy:
     structure_slack: float = 0.70
     refinements: int = 6
     measure_slack: float = 0.90
+    unsure_lead: float = 1.002
     batch: int = 6
     refine_batch: int = 4
     sharpness: float = 6.0

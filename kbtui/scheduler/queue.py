@@ -7,8 +7,8 @@ from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, next
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.parents import awaited, choose_proposal, is_coarse, reads_diagnoses
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
+from kbtui.scheduler.score import promise
 from kbtui.scheduler.state import RunState, Tried
-from kbtui.scheduler.structures import standing
 
 
 def next_action(
@@ -41,12 +41,16 @@ def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -
 
 
 def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> Evaluate | None:
-    """A first champion at any price, since a run without one has found nothing; a better one where it is affordable."""
-    best = best_unconfirmed(state, policy)
-    if best is None:
-        return None
+    """A first champion at any price, since a run without one has found nothing; another where it is affordable.
+
+    Where one failed there already, no price is paid for the next that is ahead without being sure of it.
+    """
     affordable = is_affordable(state, confirm_cost_s(state, policy), wall_s, gpu_s)
-    return Evaluate(best.candidate.id, CONFIRM) if state.champion is None or affordable else None
+    if state.champion is not None and not affordable:
+        return None
+    failed = any(CONFIRM in t.results for t in state.tried.values())
+    best = best_unconfirmed(state, policy, sure=failed and not affordable)
+    return Evaluate(best.candidate.id, CONFIRM) if best else None
 
 
 def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -> Action:
@@ -79,9 +83,9 @@ def _lower(state: RunState) -> list[Evaluate]:
 def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
     """Work on the measure and profile rungs, in the order it is done.
 
-    Pinned candidates first; then who did well at the screen, fastest first; then the profile of who leads the measure
-    rung, so that no early leader costs a profile while a better one waits or has yet to be drafted; then mutations that
-    nothing is known of.
+    Pinned candidates first; then who did well at the screen, who promises most first; then the profile of who leads
+    the measure rung, so that no early leader costs a profile while a better one waits or has yet to be drafted; then
+    mutations that nothing is known of.
     """
     queued = [(t, MEASURE) for t in state.waiting(MEASURE)]
     leader = state.incumbents.get(MEASURE) if may_profile else None
@@ -91,9 +95,9 @@ def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
 
 
 def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:
-    stands = standing(state, tried) or 0.0
-    group = 1 if rung == PROFILE else 0 if stands else 2
-    return not tried.pinned, group, -stands
+    promised = promise(state, tried) or 0.0
+    group = 1 if rung == PROFILE else 0 if promised else 2
+    return not tried.pinned, group, -promised
 
 
 def _diagnose_first(state: RunState, proposal: Propose) -> Evaluate | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from kbtui.domain.event import Decision
+from kbtui.scheduler.score import promise
 from kbtui.scheduler.state import RunState, Tried
 
 
@@ -22,26 +23,16 @@ def is_best_of_structure(state: RunState, candidate: str, rung: int, score: floa
     return all(score >= (r.score or 0.0) for r in results if r is not None)
 
 
-def standing(state: RunState, tried: Tried) -> float | None:
-    """The candidate's score over the incumbent's on the highest rung that timed it: rungs time different shapes."""
-    for rung, result in sorted(tried.results.items(), reverse=True):
-        if result.score is not None:
-            incumbent = state.tried.get(state.incumbents.get(rung, ""))
-            held = incumbent.results[rung].score if incumbent and rung in incumbent.results else None
-            return result.score / (held or result.score)
-    return None
-
-
 def best_of_each(state: RunState, chosen: Callable[[Tried], bool]) -> list[tuple[Tried, float]]:
-    """The best standing among the chosen of every structure, with its candidate, best first; ties to the older."""
+    """Who promises most among the chosen of every structure, with the promise, best first; ties to the older."""
     best: dict[str, tuple[Tried, float]] = {}
     for tried in state.tried.values():
-        stands = standing(state, tried)
-        if stands is None or not is_eligible(tried) or not chosen(tried):
+        promised = promise(state, tried)
+        if promised is None or not is_eligible(tried) or not chosen(tried):
             continue
         held = best.get(tried.candidate.structure)
-        if held is None or stands > held[1]:
-            best[tried.candidate.structure] = (tried, stands)
+        if held is None or promised > held[1]:
+            best[tried.candidate.structure] = (tried, promised)
     return sorted(best.values(), key=lambda b: (-b[1], b[0].admitted_seq))
 
 

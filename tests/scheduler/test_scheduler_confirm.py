@@ -155,8 +155,10 @@ def test_whom_a_person_sent_to_the_confirm_rung_is_confirmed_although_it_leads_n
     assert next_action(state, 10.0, 0.0, has_first=True) == Evaluate(THIRD, CONFIRM)
 
 
-def test_no_price_is_paid_beyond_the_budget_for_who_is_ahead_without_being_sure() -> None:
+def test_where_one_failed_no_price_is_paid_for_the_next_that_is_ahead_without_being_sure() -> None:
     ahead = done(OTHER, PROFILE, 1.01, wall_s=10.0, met=FIRST, outcome=Outcome.UNCLEAR)
-    assert isinstance(at_the_end(ahead), Finish)
     sure = done(OTHER, PROFILE, 1.01, wall_s=10.0, met=FIRST, outcome=Outcome.FASTER)
-    assert at_the_end(sure) == Evaluate(OTHER, CONFIRM)
+    failed = done(THIRD, CONFIRM, 1.0, Decision.PRUNE, wall_s=10.0)
+    assert at_the_end(ahead) == Evaluate(OTHER, CONFIRM)
+    assert isinstance(at_the_end(ahead, failed), Finish)
+    assert at_the_end(sure, failed) == Evaluate(OTHER, CONFIRM)

@@ -115,6 +115,7 @@ def test_a_second_champion_must_beat_the_first_champion() -> None:
     ("ratio", "outcome", "decision"),
     [
         (1.006, Outcome.UNCLEAR, Decision.PROMOTE),
+        (1.001, Outcome.UNCLEAR, Decision.PRUNE),
         (0.997, Outcome.UNCLEAR, Decision.PRUNE),
         (1.001, Outcome.TIE, Decision.PRUNE),
     ],

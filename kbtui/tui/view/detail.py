@@ -3,6 +3,7 @@
 from kbtui.domain.event import RungCompleted
 from kbtui.domain.measurement import Clock, Measurement
 from kbtui.scheduler.reasons import evidence_words
+from kbtui.scheduler.score import score_of, score_words
 from kbtui.scheduler.shrinkage import shrinkage_words, shrinkages
 from kbtui.scheduler.state import Tried
 from kbtui.tui import fmt
@@ -50,6 +51,8 @@ def _origin(moment: Moment, tried: Tried, width: int, g: Glyphs) -> list[Line]:
             "score", f"{fmt.ratio(tried.score, g)} over the first kernel" if tried.score else "not timed yet", width
         ),
     ]
+    if (score := score_of(tried)) is not None:
+        out += _fact("promise", score_words(score), width)
     for shrinkage in shrinkages(tried):
         out += _fact("screened", shrinkage_words(shrinkage), width)
     if c.origin.params:
