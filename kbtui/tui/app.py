@@ -26,6 +26,7 @@ from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.reading import Beat
 from kbtui.tui.screens.keyed import KeyedScreen
+from kbtui.tui.safe import NothingButText
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
@@ -89,6 +90,7 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
         no_color = "NO_COLOR" in os.environ
         super().__init__(ansi_color=True if no_color else None)
         self.options = options or ViewerOptions()
+        self._filters.append(NothingButText(self.options.ascii_only))
         self.glyphs: Glyphs = ASCII if self.options.ascii_only else UNICODE
         self.feed = Feed(source, executor or ThreadPoolExecutor(1, "kbtui-feed"), self._tell)
         self.moment: Moment | None = Moment(run) if run else None

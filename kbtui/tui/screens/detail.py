@@ -12,6 +12,7 @@ from kbtui.domain.candidate import ArtifactRef
 from kbtui.tui.feed import Declared, News, Stored, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Delta, Older
+from kbtui.tui.safe import shown
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.steering import Steering
@@ -177,7 +178,7 @@ class Detail(KeyedScreen):
 
     def _numbered(self, page: Page, width: int) -> list[Content | Line]:
         """A stored text with line numbers, wrapped."""
-        text = to_ascii(self._text) if self.g.ascii_only else self._text
+        text = to_ascii(shown(self._text)) if self.g.ascii_only else shown(self._text)
         rows = coloured(text) if page.name.endswith(".py") else [Content(r) for r in text.splitlines()]
         return [
             Content.assemble((f"{i if start == 0 else self.g.wrap:>4}  ", "$kb-dim"), row[start:end])

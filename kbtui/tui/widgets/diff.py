@@ -7,6 +7,7 @@ from textual.highlight import HighlightTheme, highlight
 
 from kbtui.domain.wording import counted
 from kbtui.tui.glyphs import Glyphs
+from kbtui.tui.safe import shown
 from kbtui.tui.text import Role, line, wrap
 from kbtui.tui.view.base import Pair
 from kbtui.tui.view.diff import Cell, Change, Diff, ScreenRow, diff_sources, layout, row_of_change
@@ -52,7 +53,7 @@ class DiffPane(LineList):
             return
         left, right = text(pair.left_commit), text(pair.right_commit)
         if left is not None and right is not None:
-            self.show_pair(left, right)
+            self.show_pair(shown(left), shown(right))
         place = f"  ({self.place})" if narrow and self.place else ""
         title = f"{self.number} {pair.title.replace('{arrow}', self.glyphs.arrow)}{place}"
         set_titles(self, title, self.place, self.glyphs.ascii_only)
