@@ -1,5 +1,7 @@
 """Effects: one ledger entry into the index's tables. The same code on a live append and on a rebuild."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, delete, insert, update
@@ -8,17 +10,21 @@ from kbtui.domain.event import (
     CandidateAdmitted,
     CommandAccepted,
     CommandKind,
-    Decision,
+    Envelope,
     Event,
     RunEnded,
     RungCompleted,
     RunResumed,
     RunStarted,
 )
+from kbtui.domain.rung import MEASURE
+from kbtui.scheduler.best import best_so_far
+from kbtui.scheduler.state import RunState
 from store.ledger import Entry
 from store.message import candidate_of
-from store.standing import apply_standing
+from store.standing import apply_standing, is_landmark
 from store.tables import ARTIFACT, CANDIDATE, COMMAND, EVENT, FROM_LEDGER, RUN
+from store.window import leading
 
 #: Built once: a rebuild runs it thousands of times a second.
 _ADVANCE = (
@@ -26,6 +32,10 @@ _ADVANCE = (
     .where(RUN.c.run == bindparam("of_run"))
     .values({name: bindparam(name) for name in ("tip", "seq", "wall_s", "gpu_s")})
 )
+
+_LED = """
+    SELECT 1 FROM event JOIN landmark ON landmark.run = event.run AND landmark.seq = event.seq
+    WHERE event.run = ? AND event.candidate = ? AND event.type = 'RungCompleted' LIMIT 1"""
 
 
 def apply_entry(connection: Connection, run: str, entry: Entry) -> None:
@@ -58,6 +68,7 @@ def apply_entry(connection: Connection, run: str, entry: Entry) -> None:
         )
     _apply_event(connection, run, entry)
     apply_standing(connection, run, envelope)
+    _lead(connection, run, envelope)
     place = {"tip": entry.commit, "seq": envelope.seq, "wall_s": envelope.wall_s, "gpu_s": envelope.gpu_s}
     connection.execute(_ADVANCE, {"of_run": run, **place})
     if changes := _run_changes(event):
@@ -82,14 +93,31 @@ def _apply_event(connection: Connection, run: str, entry: Entry) -> None:
             connection.execute(update(RUN).where(RUN.c.run == run).values(more))
         case CommandAccepted() as event:
             _take_command(connection, run, event, entry.envelope.seq)
-        case RungCompleted(decision=decision, score=float() as score) as event if (
-            event.new_incumbent or decision is Decision.CROWN
-        ):
-            best = {"best_candidate": event.candidate, "best_score": score, "best_rung": event.rung}
-            higher = RUN.c.best_rung <= event.rung
-            connection.execute(update(RUN).where(RUN.c.run == run, higher).values(best))
         case _:
             pass
+
+
+def _lead(connection: Connection, run: str, envelope: Envelope) -> None:
+    """Who leads now, where an event can have changed that: by the rule by which the ledger's tree holds the best."""
+    event = envelope.event
+    if not isinstance(event, RungCompleted) or not (is_landmark(event) or _has_led(connection, run, event)):
+        return
+    state = RunState()
+    for earlier in leading(partial(_fetch, connection), run, envelope.seq):
+        state.apply(earlier)
+    best = best_so_far(state)
+    if best is not None and best.score is not None:
+        row = {"best_candidate": best.candidate.id, "best_score": best.score, "best_rung": max(best.results)}
+        connection.execute(update(RUN).where(RUN.c.run == run).values(row))
+
+
+def _has_led(connection: Connection, run: str, event: RungCompleted) -> bool:
+    """Whether it was best on some rung, and may now have lost on a dearer one."""
+    return event.rung > MEASURE and bool(_fetch(connection, _LED, (run, event.candidate)))
+
+
+def _fetch(connection: Connection, query: str, values: Sequence[object]) -> Sequence[Any]:
+    return connection.exec_driver_sql(query, tuple(values)).mappings().all()
 
 
 def _run_changes(event: Event) -> dict[str, Any]:

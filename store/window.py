@@ -62,6 +62,11 @@ def older_window(fetch: Fetch, run: str, before_seq: int, n_more: int) -> Window
     return _whole(fetch, run, _between(fetch, run, from_seq, before_seq), set(), from_seq, before_seq)
 
 
+def leading(fetch: Fetch, run: str, last_seq: int) -> tuple[Envelope, ...]:
+    """Enough of a run to fold who leads it by then: its landmarks, with every event of the candidates in them."""
+    return _whole(fetch, run, _landmarks(fetch, run, last_seq + 1), set(), last_seq, last_seq).envelopes
+
+
 def newest(fetch: Fetch, run: str, n: int) -> tuple[str, ...]:
     """Ids of the candidates admitted last, the newest first."""
     rows = fetch("SELECT candidate FROM standing WHERE run = ? ORDER BY admitted_seq DESC LIMIT ?", (run, n))
