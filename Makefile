@@ -7,7 +7,7 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study bench-six results walk wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study record-pools bench-six results walk wheel clean
 
 help: ## List the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench-viewer: dev ## Time the viewer on a run of 100,000 candidates, and weigh w
 
 study: dev ## Study the scheduler on the recorded pools: docs/scheduler.md (5 minutes, no GPU)
 	@$(PY) benchmarks/scheduler_study.py --ablations
+
+record-pools: dev ## Record the study's pools on a GPU, for SECONDS (540): call again to go on
+	@$(PY) benchmarks/record_pools.py --seconds $(or $(SECONDS),540)
 
 walk: dev ## Write docs/walk.txt: a search over ssh, as a terminal showed it (needs sshd and tmux)
 	@$(PY) docs/walk.py

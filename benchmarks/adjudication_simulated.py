@@ -154,10 +154,14 @@ def rows(n: int) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Null comparisons with and without a drift of 5 % over each, from the same random numbers."""
+    """Null comparisons with and without a drift of 5 % over each, from the same random numbers.
+
+    ``changed``: a *faster* or *slower* came or went; ``blurred``: a tie became unclear, or the other way round.
+    """
 
     n: int
     changed: int
+    blurred: int
     sequential_wrong: int
 
 
@@ -169,7 +173,9 @@ def drift(n: int) -> Drift:
     ]
     fooled = [sequential(random.Random(f"sequential/{i}"), LARGE_US, rung, drifting) for i in range(n)]
     decided = (Outcome.FASTER, Outcome.SLOWER)
-    return Drift(n, sum(calm is not moved for calm, moved in pairs), sum(o in decided for o in fooled))
+    differ = [(calm, moved) for calm, moved in pairs if calm is not moved]
+    changed = sum(calm in decided or moved in decided for calm, moved in differ)
+    return Drift(n, changed, len(differ) - changed, sum(o in decided for o in fooled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +223,8 @@ def page(found: list[Row], drifted: Drift, null: NullRuns) -> str:
     return "\n".join(
         (*lines, "",
          f"**Drift.** A linear drift of 5 % over each of {drifted.n} null comparisons changed {drifted.changed}"
-         f" decisions. The same calls taken one side after the other were called faster or slower"
+         f" decisions between faster, slower and neither; {drifted.blurred} went from tie to unclear or back."
+         f" The same calls taken one side after the other were called faster or slower"
          f" {drifted.sequential_wrong} times.", "",
          f"**Whole runs.** In {null.runs} runs of {null.candidates} candidates each, none of them faster than the first"
          f" kernel, under all three kinds of noise: {null.leaders} runs had a false leader on the measure rung,"

@@ -1,0 +1,106 @@
+"""Recording a pool: in slices that resume, failures kept, and what comes out plays back."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from benchmarks.record_pools import Asked, Recorder, Recording, header_of, heads, next_question, speed_of
+from kbtui.domain.pool import PoolCandidate, pool_of_rows, pool_rows
+from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.evaluation.devices.replay import ReplayDevice
+from kbtui.generation.replay import recorded_generators
+from kbtui.pool_file import write_pool
+from tests.fakes.search import PROBLEM, Numbered, PlantedDevice
+
+NAMES = ("playbook",)
+
+
+def recorded(path: Path, n: int, calls: int | None = None) -> Recording:
+    """One call that records up to ``n`` candidates, cut short after so many looks at the clock."""
+    recording, device = Recording.read(path), PlantedDevice()
+    report = device.open(PROBLEM)
+    if recording.header is None:
+        recording.append("header", header_of(device, PROBLEM, "toy", report, 1.0))
+    looks = itertools.count()
+    recorder = Recorder(device, PROBLEM, {"playbook": Numbered("playbook")}, recording, report, lambda _line: None)
+    recorder.run(n, lambda: 1e9 if calls is None or next(looks) < calls else -1.0)
+    return recording
+
+
+def told(recording: Recording) -> list[tuple[str, str | None, tuple[int, ...]]]:
+    return [(c.source, c.parent, tuple(r.rung for r in c.rungs)) for c in recording.candidates]
+
+
+def test_a_recording_cut_short_again_and_again_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    whole = recorded(tmp_path / "whole.jsonl", 10)
+    for _ in range(10):
+        sliced = recorded(tmp_path / "sliced.jsonl", 10, calls=1)
+    assert told(sliced) == told(whole)
+    assert [a.answers for a in sliced.asked] == [a.answers for a in whole.asked]
+
+
+def test_a_call_that_was_killed_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "toy.jsonl"
+    recorded(path, 4)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:-1], lines[-1][:100]]))
+    assert told(recorded(path, 6)) == told(recorded(tmp_path / "whole.jsonl", 6))
+
+
+def test_everybody_climbs_to_the_top_but_who_is_found_wrong(tmp_path: Path) -> None:
+    candidates = recorded(tmp_path / "toy.jsonl", 12).candidates
+    wrong = [c for c in candidates if not c.highest.outcome.verdict.ok]
+    assert wrong
+    assert all(c.highest.rung == SCREEN for c in wrong)
+    for number, candidate in enumerate(candidates):
+        if candidate not in wrong:
+            profiled = (PROFILE,) if number % 8 == 0 else ()
+            assert tuple(r.rung for r in candidate.rungs) == (COMPILE, SCREEN, MEASURE, *profiled, CONFIRM)
+
+
+def test_the_recording_ends_where_nobody_has_anything_left_to_say(tmp_path: Path) -> None:
+    recording = recorded(tmp_path / "toy.jsonl", 100)
+    assert len(recording.candidates) < 100
+    assert next_question(recording, NAMES) is None
+    assert len({c.source_sha for c in recording.candidates}) == len(recording.candidates)
+
+
+def test_the_pool_plays_back(tmp_path: Path) -> None:
+    pool = recorded(tmp_path / "toy.jsonl", 12).pool()
+    assert pool_of_rows(pool_rows(pool)) == pool
+    write_pool(tmp_path / "toy.jsonl.gz", pool)
+    device = ReplayDevice(tmp_path / "toy.jsonl.gz")
+    assert device.pool.generators == NAMES
+    assert recorded_generators(NAMES, device.pool, lambda _s: None)
+    assert dict(pool.header.ask_wall_s).keys() == {"playbook"}
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    return recorded(tmp_path / "toy.jsonl", 6)
+
+
+def test_the_fastest_of_each_structure_is_asked_about_and_who_was_asked_least_comes_first(
+    recording: Recording,
+) -> None:
+    best = heads(recording.candidates)
+    assert [s for _, s in best] == sorted((s for _, s in best), reverse=True)
+    assert len({c.structure for c, _ in best}) == len(best)
+    recording.asked = [Asked("playbook", None, True, 2, 0.0)]
+    asked = [next_question(recording, NAMES)]
+    for _ in range(len(best)):
+        last = asked[-1]
+        assert last is not None
+        assert last.parent is not None
+        recording.asked.append(Asked("playbook", last.parent.source_sha, last.hinted, 1, 0.0))
+        asked.append(next_question(recording, NAMES))
+    parents = [q.parent.source_sha for q in asked[:-1] if q and q.parent]
+    assert parents == [c.source_sha for c, _ in best]
+
+
+def test_the_first_kernels_speed_is_one_and_of_who_was_not_confirmed_nothing_is_known(recording: Recording) -> None:
+    first: PoolCandidate = recording.candidates[0]
+    assert speed_of(first) == 1.0
+    wrong = [c for c in recording.candidates if not c.highest.outcome.verdict.ok]
+    assert all(speed_of(c) is None for c in wrong)
