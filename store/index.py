@@ -4,8 +4,8 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DatabaseError
@@ -67,12 +67,15 @@ def _drivers_errors() -> Iterator[None]:
         raise error.orig or error from None
 
 
-def _engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", poolclass=QueuePool, connect_args={"check_same_thread": False})
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False)
+    prepare_connection(connection)
+    return connection
 
-    @event.listens_for(engine, "connect")
-    def _connected(connection: sqlite3.Connection, _record: Any) -> None:
-        prepare_connection(connection)
+
+def _engine(path: Path) -> Engine:
+    # A connection of our own making: in a URL a path with ? or % in it would be another
+    engine = create_engine("sqlite://", creator=partial(_connect, path), poolclass=QueuePool)
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:

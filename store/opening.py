@@ -94,9 +94,13 @@ def _connect(path: Path) -> sqlite3.Connection:
     the log is in the file: nobody writes there.
     """
     how = "immutable=1" if _is_at_rest(path) else "mode=rw"
-    connection = sqlite3.connect(f"file:{quote(str(path))}?{how}", uri=True, check_same_thread=False)
+    connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?{how}", uri=True, check_same_thread=False)
     connection.row_factory = sqlite3.Row
-    prepare_connection(connection)
+    try:
+        prepare_connection(connection)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

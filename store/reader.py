@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from sqlite3 import OperationalError, Row
+from sqlite3 import DatabaseError, OperationalError, Row
 
 from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import ArtifactRef
@@ -22,7 +22,7 @@ from store.gitio import ObjectStore
 from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
-from store.opening import DamagedIndexError, EmptyIndexError, asking, open_for_reading
+from store.opening import DamagedIndexError, EmptyIndexError, asking, damage_noticed, open_for_reading
 from store.run_name import under_name
 from store.workspace import Workspace
 
@@ -107,7 +107,7 @@ class Reader:
         except EmptyIndexError:
             raise _no_runs(workspace) from None
         except DamagedIndexError:
-            raise EngineError(f"{workspace.index} is damaged", "run `kbtui reindex`") from None
+            raise _damaged(workspace) from None
         self._objects = ObjectStore(workspace.git_dir)
         self._lock = threading.RLock()
         self._states: dict[str, RunState] = {}
@@ -205,6 +205,8 @@ class Reader:
                 connection.execute(_INSERT_COMMAND, (run, number, str(kind), argument, note, parent))
         except OperationalError as error:
             raise _not_written(self.workspace, error) from error
+        except DatabaseError:
+            raise _damaged(self.workspace) from None
         return number
 
     def commands(self, run: str) -> list[CommandRow]:
@@ -239,8 +241,11 @@ class Reader:
         return int(rows[0]["seq"]) if rows else -1
 
     def _all(self, query: str, values: Sequence[object] = ()) -> Sequence[Row]:
-        with self._lock:
-            return self._connection.execute(query, values).fetchall()
+        try:
+            with self._lock, damage_noticed(self.workspace.index):
+                return self._connection.execute(query, values).fetchall()
+        except DamagedIndexError:
+            raise _damaged(self.workspace) from None
 
 
 def _check_argument(kind: CommandKind, argument: str, note: str) -> None:
@@ -267,6 +272,10 @@ def _not_written(workspace: Workspace, error: OperationalError) -> KbtuiError:
             return DiskFullError(said, "make room, then give it again")
         case _:
             return EngineError(said, "try again")
+
+
+def _damaged(workspace: Workspace) -> EngineError:
+    return EngineError(f"{workspace.index} is damaged", "run `kbtui reindex`")
 
 
 def _no_runs(workspace: Workspace) -> UsageError:

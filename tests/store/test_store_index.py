@@ -1,3 +1,4 @@
+import os
 import sqlite3
 from contextlib import closing
 
@@ -16,6 +17,19 @@ def version_of(path):
 
 def test_a_migration_leads_from_each_version_to_the_next():
     assert sorted(index.MIGRATIONS) == list(range(1, opening.VERSION))
+
+
+@pytest.mark.parametrize("name", [b"a?b", b"a%20b", b"a#b", b"a b", "à".encode(), b"\xff"], ids=ascii)
+def test_wherever_it_lies_those_who_look_see_what_was_written(tmp_path, name):
+    folder = tmp_path / "runs" / os.fsdecode(name)
+    folder.mkdir(parents=True)
+    engine = open_index(folder / "index.sqlite")
+    with engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO landmark (run, seq) VALUES ('softmax-1', 3)")
+    engine.dispose()
+    with closing(open_for_reading(folder / "index.sqlite")) as connection:
+        assert connection.execute("SELECT seq FROM landmark").fetchone()["seq"] == 3
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
 def test_fresh_index_has_the_latest_version_and_writes_ahead(workspace):

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from kbtui.domain.event import CommandAccepted, CommandKind, RunResumed
-from kbtui.errors import UsageError
+from kbtui.errors import EngineError, UsageError
 from store.reader import Reader, RunStatus
 from store.record import create_run, open_run
 from store.workspace import EngineLock
@@ -34,6 +34,19 @@ def test_list_shows_each_run_with_its_best(told):
     assert (row.state, row.end_reason) == (RunStatus.ENDED, "budget")
     assert (row.best_candidate, row.best_score, row.n_candidates) == ("c0004", 1.4, 4)
     assert (row.wall_s, row.gpu_s) == (8.0, 6.0)
+
+
+@pytest.mark.parametrize("asked", ["runs", "envelopes", "insert_command"])
+def test_an_index_damaged_under_a_reader_is_told_in_one_line(told, asked):
+    workspace, run, _ = told
+    given = {"runs": (), "envelopes": (run,), "insert_command": (run, CommandKind.PAUSE)}[asked]
+    with Reader(workspace) as reader:
+        with workspace.index.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(4096)
+            file.write(b"\xff" * (size - 4096))
+        with pytest.raises(EngineError, match="is damaged; run `kbtui reindex`"):
+            getattr(reader, asked)(*given)
 
 
 def test_status_follows_the_engine(workspace, scene):
