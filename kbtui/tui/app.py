@@ -25,8 +25,8 @@ from kbtui.tui.keys import KEYS, bindings
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.reading import Beat
-from kbtui.tui.screens.keyed import KeyedScreen
 from kbtui.tui.safe import NothingButText
+from kbtui.tui.screens.keyed import KeyedScreen, too_small
 from kbtui.tui.source import RunSource
 from kbtui.tui.text import Told
 from kbtui.tui.theme import DARK, LIGHT, default_theme
@@ -175,7 +175,9 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
                 moment.problem, moment.hints = problem, hints
             case Failure(what=what):
                 self.say(what)
-            case Asked():
+            case Asked(run=run, kind=kind, argument=argument, command_id=number):
+                if moment is not None and moment.run == run:
+                    moment.inserted(kind, argument, number)
                 self.tick()
             case _:
                 pass
@@ -287,4 +289,4 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         for screen in self.screen_stack:
-            screen.set_class(event.size.width < 60 or event.size.height < 16, "too-small")
+            screen.set_class(too_small(event.size), "too-small")

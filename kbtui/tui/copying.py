@@ -28,7 +28,7 @@ def _write(text: str, path: Path) -> str | None:
     """None, or why it could not be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         return error.strerror or type(error).__name__
     return None

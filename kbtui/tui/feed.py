@@ -40,13 +40,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class NoText:
+    """A text could not be read: who waits for it waits no longer. A failure says why."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """A command was inserted."""
+    """A command was inserted, or could not be: then its id is None, and a failure says why."""
 
     run: str
     kind: CommandKind
     argument: str
-    command_id: int
+    command_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ class Folded:
 #: Sources and artifacts kept at hand; the oldest is read again when it is asked for.
 TEXTS_KEPT = 500
 
-News = Delta | Beat | Older | Listing | Failure | Text | Asked | Stored | Declared | Folded
+News = Delta | Beat | Older | Listing | Failure | Text | NoText | Asked | Stored | Declared | Folded
 
 
 class Feed:
@@ -181,7 +188,11 @@ class Feed:
 
     def _load(self, key: str, artifact: bool) -> None:
         if key not in self._texts:
-            text = self._source.artifact(key).decode("utf-8", "replace") if artifact else self._source.source(key)
+            try:
+                text = self._source.artifact(key).decode("utf-8", "replace") if artifact else self._source.source(key)
+            except Exception:
+                self._tell(NoText(key))
+                raise
             self._texts[key] = text
             if len(self._texts) > TEXTS_KEPT:
                 self._texts.pop(next(iter(self._texts)))
@@ -210,5 +221,9 @@ class Feed:
         self._tell(Folded(moment))
 
     def _insert(self, run: str, kind: CommandKind, argument: str, note: str, parent: str | None) -> None:
-        command_id = self._source.insert_command(run, kind, argument, note, parent)
+        try:
+            command_id = self._source.insert_command(run, kind, argument, note, parent)
+        except Exception:
+            self._tell(Asked(run, kind, argument, None))
+            raise
         self._tell(Asked(run, kind, argument, command_id))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kbtui.domain.event import CommandAccepted, Decision, Envelope, RungCompleted
+from kbtui.domain.event import CommandAccepted, CommandKind, Decision, Envelope, RungCompleted
 from kbtui.domain.measurement import Clock, LiveSample
 from kbtui.domain.overview import Totals
 from kbtui.domain.problem import ProblemSpec
@@ -25,6 +25,7 @@ _SAMPLES_KEPT = 600
 class Delta:
     """What one read of the store brought. ``samples_to`` is the id to read on from.
 
+    ``after_seq``: the event it goes on from, -1 at a run's first.
     ``from_seq``: events before it were left out, but for those of candidates that are named; ``totals`` go with that.
     """
 
@@ -37,6 +38,7 @@ class Delta:
     version: int
     from_seq: int = 0
     totals: Totals | None = None
+    after_seq: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,15 @@ class Step:
 
 
 @dataclass(slots=True)
+class Asking:
+    """A command that this viewer has asked for and not seen in the store yet; ``id`` is -1 until it is inserted."""
+
+    kind: CommandKind
+    argument: str
+    id: int = -1
+
+
+@dataclass(slots=True)
 class Moment:
     """The fold of deltas. Only the screen's thread applies them, so views may read it without a lock.
 
@@ -67,6 +78,7 @@ class Moment:
         touched: per candidate, the sequence number of the last event about it.
         journal: the run's events in order, for the log.
         samples: the newest candidate's samples, oldest first.
+        asking: what this viewer asked for and the store has not shown it yet: a second key must know of the first.
         steps: each new best of the measuring rungs, where a single lucky screening does not count.
         from_seq: before this event only candidates that matter are known; 0 where the whole run is.
         totals: counts over the whole run, where only a part of it is known.
@@ -81,6 +93,7 @@ class Moment:
     samples: list[LiveSample] = field(default_factory=list)
     samples_to: int = 0
     commands: tuple[CommandRow, ...] = ()
+    asking: list[Asking] = field(default_factory=list)
     steps: list["Step"] = field(default_factory=list)
     from_seq: int = 0
     totals: Totals | None = None
@@ -88,6 +101,12 @@ class Moment:
     hints: tuple[Hint, ...] = ()
 
     def apply(self, delta: Delta) -> None:
+        """Take in a delta; one that was read on from events that are not known here is left out.
+
+        It is of a reading that was given up, and the reading that took its place brings everything.
+        """
+        if delta.envelopes and delta.after_seq > self.state.seq:
+            return
         if not self.journal:
             self.from_seq = delta.from_seq
         self.totals = delta.totals
@@ -101,7 +120,9 @@ class Moment:
         self._take_totals()
 
     def add(self, older: Older) -> None:
-        """Take in more of the past: everything known is folded again, in order."""
+        """Take in more of the past: everything known is folded again, in order. It is none before anything is known."""
+        if not self.journal:
+            return
         found = {e.seq: e for e in (*older.envelopes, *self.journal)}
         self.state, self.touched, self.journal, self.steps = RunState(), {}, [], []
         self.fold(found[seq] for seq in sorted(found))
@@ -190,9 +211,19 @@ class Moment:
 
     @property
     def pending(self) -> tuple[CommandRow, ...]:
-        """Commands that were asked for and are not on the ledger yet."""
+        """Commands that were asked for and are not on the ledger yet, as they were asked."""
         done = {c.command_id for c in self.state.commands}
-        return tuple(c for c in self.commands if c.id not in done)
+        known = {c.id for c in self.commands}
+        own = [a for a in self.asking if a.id not in known]
+        return tuple(c for c in (*self.commands, *own) if c.id not in done)
+
+    def inserted(self, kind: CommandKind, argument: str, command_id: int | None) -> None:
+        """What was being asked has this id now; None where it could not be asked."""
+        mine = next((a for a in self.asking if (a.kind, a.argument, a.id) == (kind, argument, -1)), None)
+        if mine is not None and command_id is None:
+            self.asking.remove(mine)
+        elif mine is not None:
+            mine.id = command_id if command_id is not None else -1
 
 
 def subject_candidate(envelope: Envelope) -> str | None:
@@ -200,7 +231,7 @@ def subject_candidate(envelope: Envelope) -> str | None:
     match envelope.event:
         case RungCompleted(candidate=candidate):
             return candidate
-        case CommandAccepted(argument=argument) if len(argument) < 12 and argument.startswith("c"):
+        case CommandAccepted(kind=CommandKind.PIN | CommandKind.PRUNE | CommandKind.PROMOTE, argument=argument):
             return argument
         case _:
             found = getattr(envelope.event, "candidate", None)

@@ -70,6 +70,7 @@ class RunReading:
             earlier = self._events_of(sorted(strangers))
             self._note(earlier)
             yield Older(self.run, earlier)
+        after = -1 if first else self._seq
         samples = tuple(self._source.live_samples(self.run, self._sample))
         totals = self._source.totals(self.run) if self._from_seq else None
         self._version = version
@@ -85,6 +86,7 @@ class RunReading:
             version=version,
             from_seq=self._from_seq,
             totals=totals,
+            after_seq=after,
         )
 
     def _first(self) -> tuple[Envelope, ...]:

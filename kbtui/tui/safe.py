@@ -19,7 +19,8 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\
 _SIGNS = {
     **{n: chr(0x2400 + n) for n in range(0x20) if chr(n) not in "\t\n"},
     0x7F: "\u2421",
-    **dict.fromkeys((*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
+    **dict.fromkeys((*range(0x80, 0xA0), 0x061C, 0x200E, 0x200F), "\ufffd"),
+    **dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), "\ufffd"),
 }  # fmt: skip
 
 
@@ -42,7 +43,7 @@ class NothingButText(LineFilter):
         """The segments as they were, where they are safe: nearly always."""
         return [
             segment
-            if segment.control or segment.text.isascii() and segment.text.isprintable()
+            if segment.control or (segment.text.isascii() and segment.text.isprintable())
             else self._clean(segment)
             for segment in segments
         ]

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from kbtui.domain.event import Budget, CommandKind
 from kbtui.errors import KbtuiError
-from kbtui.tui.moment import Moment
+from kbtui.tui.moment import Asking, Moment
 from kbtui.tui.screens.ask import AskLine, Confirm
 from kbtui.tui.view.log import command_words
-from kbtui.tui.view.steer import budget_argument, parse_budget, spent_already, why_not
+from kbtui.tui.view.steer import budget_argument, budget_of, parse_budget, spent_already, why_not
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from kbtui.tui.app import Viewer
 
 
@@ -20,12 +22,18 @@ def _will_pause(moment: Moment) -> bool:
     return asked[-1] is CommandKind.PAUSE if asked else moment.state.paused
 
 
+def _will_be_budget(moment: Moment) -> Budget:
+    """The budget once the engine has taken what was asked: a second +10m is on top of the first."""
+    asked = [c.argument for c in moment.pending if c.kind is CommandKind.BUDGET]
+    return budget_of(asked[-1]) if asked else moment.state.budget
+
+
 class Steering:
     """Acts for one app; ``selected`` gives the candidate the keys are about."""
 
     def __init__(self, app: "Viewer", selected: Callable[[], str | None]) -> None:
         self.app, self.selected = app, selected
-        self._editing: tuple[str, str] | None = None
+        self._editing: tuple[str, str, Screen[object]] | None = None
 
     def do(self, name: str) -> None:
         """Act on a key: ``pause`` is also resume."""
@@ -61,12 +69,19 @@ class Steering:
 
     def _ask(self, kind: CommandKind, argument: str = "", parent: str | None = None) -> None:
         if self.app.moment is not None:
+            self.app.moment.asking.append(Asking(kind, argument))
             self.app.feed.ask(self.app.moment.run, kind, argument, "", parent)
             self.app.say(f"asked: {command_words(kind, argument, parent)}")
 
     def _confirmed(self, question: str, consequence: str, kind: CommandKind, argument: str = "") -> None:
         def answered(yes: bool | None) -> None:
-            if yes:
+            moment = self.app.moment
+            if not yes or moment is None:
+                return
+            refused = why_not(moment, kind, argument)  # the search went on while it was asked
+            if refused:
+                self.app.say(refused)
+            else:
                 self._ask(kind, argument)
 
         self.app.push_screen(Confirm(question, consequence), answered)
@@ -78,22 +93,19 @@ class Steering:
         self.app.push_screen(screen, lambda text: self._ask(CommandKind.HINT, text.strip()) if text else None)
 
     def _budget(self, moment: Moment) -> None:
-        now = moment.state.budget
-
         def check(text: str) -> str | None:
             try:
-                parse_budget(text, now)
+                parse_budget(text, _will_be_budget(moment))
             except ValueError as error:
                 return str(error)
             return None
 
         def answered(text: str | None) -> None:
             if text:
-                self._set_budget(moment, parse_budget(text, now))
+                self._set_budget(moment, parse_budget(text, _will_be_budget(moment)))
 
-        about = (
-            f"Now {command_words(CommandKind.BUDGET, budget_argument(now))}. 30m, +10m, gpu 5m, 200 candidates or none."
-        )
+        now = command_words(CommandKind.BUDGET, budget_argument(_will_be_budget(moment)))
+        about = f"Now {now}. 30m, +10m, gpu 5m, 200 candidates or none."
         self.app.push_screen(AskLine("Change the budget", about, "+10m", check), answered)
 
     def _set_budget(self, moment: Moment, budget: Budget) -> None:
@@ -112,16 +124,19 @@ class Steering:
         if tried is None:
             self.app.say("no candidate to start from yet; wait for the first kernel, or: kbtui submit FILE")
             return
+        self._editing = (tried.candidate.id, tried.commit, self.app.screen)
         text = self.app.feed.text(tried.commit)
-        self._editing = (tried.candidate.id, tried.commit)
         if text is not None:
             self.source_arrived(tried.commit, text)
 
     def source_arrived(self, commit: str, text: str) -> None:
-        """The source that ``e`` was waiting for is there: open it."""
+        """The source that ``e`` was waiting for is there: open it, where that is still what the user looks at."""
         if self._editing is None or self._editing[1] != commit:
             return
-        parent, self._editing = self._editing[0], None
+        (parent, _, asked_on), self._editing = self._editing, None
+        if self.app.screen is not asked_on:
+            self.app.say("the source is there now; e opens it in the editor")
+            return
         try:
             edited = self.app.edit(text, f"{parent}.py")
         except KbtuiError as error:
@@ -131,3 +146,8 @@ class Steering:
             self.app.say("nothing submitted: the source was not changed")
         else:
             self._ask(CommandKind.SUBMIT, edited, parent)
+
+    def source_missing(self, commit: str) -> None:
+        """The source cannot be read: a later reading of it must not open an editor."""
+        if self._editing is not None and self._editing[1] == commit:
+            self._editing = None

@@ -22,7 +22,10 @@ from kbtui.tui.safe import NothingButText, shown
 
 MakeViewer = Callable[..., Viewer]
 #: Clears the screen, writes the clipboard, sets the title, in seven and eight bits; turns text round; ends lines.
-COMMANDS = "\x1b[2J\x1b]52;c;AAAA\x07\x9b31m\x85\u202etxet\u2066\r\n\x0b\x0c\x00\x7f\t\u2028中文 e\u0301 👩\u200d💻 [bold]x[/bold] [@click=app.leave]q[/]"
+COMMANDS = (
+    "\x1b[2J\x1b]52;c;AAAA\x07\x9b31m\x85\u202etxet\u2066\r\n\x0b\x0c\x00\x7f\t\u2028"
+    "中文 e\u0301 👩\u200d💻 [bold]x[/bold] [@click=app.leave]q[/]"
+)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 #: What names something else in the record, and must keep its name.
 _NAMES = {

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Input, Static
 
-from kbtui.tui.feed import Declared, News, Text
+from kbtui.tui.feed import Declared, News, NoText, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.look import Look
 from kbtui.tui.moment import Delta, Moment, Older, subject_candidate
@@ -98,6 +98,9 @@ class Dashboard(KeyedScreen):
                 self.show(beat=True)
             case Text(key=key, text=text):
                 self._text_arrived(key, text)
+            case NoText(key=key):
+                self.steering.source_missing(key)
+                self.looking.text_missing(key)
             case _:
                 pass
 
@@ -259,8 +262,23 @@ class Dashboard(KeyedScreen):
         viewer(self).resume_engine()
 
     def action_pane(self, number: int) -> None:
+        self._turn_to(number)
+
+    def _turn_to(self, number: int) -> None:
+        """Another pane: its cursor goes to the candidate that keys are about, or keys to the one under its cursor."""
         self.active = number
         self._arrange()
+        moment, name = viewer(self).moment, PANES[number - 1]
+        if moment is None:
+            return
+        for lines in self.query(f"#{'history-list' if name == 'history' else name}").results(LineList):
+            if name in ("history", "lineage") and self.look.selected and not self.query_one(Board).cards.following:
+                self._show_panes((name,), moment)
+                lines.move_to_key(self.look.selected)
+            if name in ("history", "lineage", "log"):
+                self._select(lines)
+        if number <= _TOGETHER:
+            self._select(self.query_one(Board).cards)
 
     def action_step_pane(self, by: int) -> None:
         last = len(PANES) if self.narrow or self.zoomed else _TOGETHER
@@ -271,9 +289,9 @@ class Dashboard(KeyedScreen):
             viewer(self).say(f"the window shows one pane at a time already; 1 to {len(PANES)} choose it")
             return
         if self.active > _TOGETHER:
-            self.active = 1
-        else:
-            self.zoomed = not self.zoomed
+            self._turn_to(1)
+            return
+        self.zoomed = not self.zoomed
         self._arrange()
 
     def action_back(self) -> None:
@@ -282,8 +300,7 @@ class Dashboard(KeyedScreen):
             self._close_filter("")
         elif self.zoomed or self.active > _TOGETHER:
             self.zoomed = False
-            self.active = 1 if self.active > _TOGETHER else self.active
-            self._arrange()
+            self._turn_to(1 if self.active > _TOGETHER else self.active)
         else:
             viewer(self).say("nothing to go back from; r lists the runs, q leaves (the search goes on)")
 

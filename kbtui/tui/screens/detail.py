@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from kbtui.domain.candidate import ArtifactRef
-from kbtui.tui.feed import Declared, News, Stored, Text
+from kbtui.tui.feed import Declared, News, NoText, Stored, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.moment import Delta, Older
 from kbtui.tui.safe import shown
@@ -64,6 +64,7 @@ class Detail(KeyedScreen):
         self.chosen = 0
         self._text = ""
         self._source: str | None = None
+        self._copying = False
         self._logs: dict[str, tuple[Match, ...] | None] = {}
 
     def compose(self) -> ComposeResult:
@@ -80,8 +81,9 @@ class Detail(KeyedScreen):
     def on_mount(self) -> None:
         app = viewer(self)
         self.steering = Steering(app, lambda: self.candidate)
-        if app.moment is not None:
-            commit = app.moment.state.tried[self.candidate].commit
+        tried = app.moment.state.tried.get(self.candidate) if app.moment is not None else None
+        if app.moment is not None and tried is not None:
+            commit = tried.commit
             self.pages = [Page(_SOURCE, commit), Page(_GATE), Page(_SAMPLES), Page(_PROFILE)]
             app.feed.stored(app.moment.run, self.candidate)
         self.show()
@@ -93,6 +95,9 @@ class Detail(KeyedScreen):
                 self.show()
             case Text(key=key, text=text):
                 self._text_arrived(key, text)
+            case NoText(key=key):
+                self.steering.source_missing(key)
+                self._copying = self._copying and not (self.pages and self.pages[0].key == key)
             case Stored(candidate=candidate, refs=refs) if candidate == self.candidate:
                 self._refs_arrived(refs)
             case _:
@@ -131,7 +136,7 @@ class Detail(KeyedScreen):
             self._logs[key] = matches_in(text)
             self._lay_out()
         if self.pages and self.pages[0].key == key:
-            self._source = text
+            self._have_source(text)
         if self.pages and self.pages[self.chosen].key == key:
             self._show_text(text)
 
@@ -162,9 +167,22 @@ class Detail(KeyedScreen):
     def _show_text(self, text: str) -> None:
         self._text = text
         if self.pages[self.chosen].name == _SOURCE:
-            self._source = text
+            self._have_source(text)
         self._lay_out()
         self.query_one("#document", LineList).scroll_home(animate=False)
+
+    def _have_source(self, text: str) -> None:
+        self._source = text
+        if self._copying:
+            self._copying = False
+            viewer(self).copy_source(self.candidate, text)
+
+    def _copy(self) -> None:
+        """Once it is there: an empty file is nobody's kernel."""
+        self._copying = bool(self.pages)
+        text = self._source if self._source is not None else viewer(self).feed.text(self.pages[0].key)
+        if text is not None:
+            self._have_source(text)
 
     def _lay_out(self) -> None:
         """Draw the chosen page for the pane's width."""
@@ -190,7 +208,9 @@ class Detail(KeyedScreen):
         moment = viewer(self).moment
         if moment is None:
             return []
-        tried = moment.state.tried[self.candidate]
+        tried = moment.state.tried.get(self.candidate)
+        if tried is None:
+            return []
         match page.name:
             case "gate":
                 return list(gate_lines(moment, tried, self._source, width, self.g))
@@ -213,7 +233,7 @@ class Detail(KeyedScreen):
             case "next_change" | "previous_change":
                 self.turn(1 if name == "next_change" else -1)
             case "copy":
-                viewer(self).copy_source(self.candidate, self._source or "")
+                self._copy()
             case _:
                 self.not_here(name)
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.screen import Screen
 
 from kbtui.tui.feed import News
@@ -15,6 +16,11 @@ from kbtui.tui.screens.typing import viewer
 TOO_SMALL = "kbtui needs 60 columns and 16 rows.\nMake the window larger, or the font smaller."
 
 
+def too_small(size: Size) -> bool:
+    """Whether a window is smaller than any screen can be read in."""
+    return size.width < 60 or size.height < 16
+
+
 class KeyedScreen(Screen[None]):
     """Overrides the actions that mean something on it; ``WHERE`` says where the others do."""
 
@@ -25,6 +31,10 @@ class KeyedScreen(Screen[None]):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(classes="ascii" if glyphs.ascii_only else "")
         self.g = glyphs
+
+    def on_mount(self) -> None:
+        """Beside each screen's own: the window may be too small for it from the first."""
+        self.set_class(too_small(self.app.size), "too-small")
 
     @property
     def built(self) -> bool:

@@ -25,7 +25,7 @@ class Looking:
     def __init__(self, dashboard: "Dashboard") -> None:
         self.dashboard = dashboard
         self.look = dashboard.look
-        self._copying: str | None = None
+        self._copying: tuple[str, str] | None = None
 
     def do(self, name: str) -> None:
         """Act on a key by its id in the table."""
@@ -61,7 +61,8 @@ class Looking:
         viewer(self.dashboard).say(words)
 
     def open(self) -> None:
-        if self.look.selected is None:
+        moment = viewer(self.dashboard).moment
+        if self.look.selected is None or moment is None or self.look.selected not in moment.state.tried:
             return self.say("no candidate under the cursor to open; choose one with the arrows in 1, 5 or 6")
         from kbtui.tui.screens.detail import Detail
 
@@ -164,17 +165,19 @@ class Looking:
         tried = app.moment.state.tried.get(self.look.selected or "") if app.moment else None
         if tried is None:
             return self.say("no candidate under the cursor to copy; choose one with the arrows in 1, 5 or 6")
+        self._copying = (tried.candidate.id, tried.commit)
         text = app.feed.text(tried.commit)
-        if text is None:
-            self._copying = tried.candidate.id
-        else:
-            app.copy_source(tried.candidate.id, text)
+        if text is not None:
+            self.text_arrived(tried.commit, text)
         return None
 
     def text_arrived(self, key: str, text: str) -> None:
         """A source is there that ``y`` may wait for."""
-        moment = viewer(self.dashboard).moment
-        if self._copying is None or moment is None or moment.state.tried[self._copying].commit != key:
-            return
-        viewer(self.dashboard).copy_source(self._copying, text)
-        self._copying = None
+        if self._copying is not None and self._copying[1] == key:
+            viewer(self.dashboard).copy_source(self._copying[0], text)
+            self._copying = None
+
+    def text_missing(self, key: str) -> None:
+        """It cannot be read: a later reading of it must not write a file."""
+        if self._copying is not None and self._copying[1] == key:
+            self._copying = None

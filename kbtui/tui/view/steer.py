@@ -4,13 +4,16 @@ import json
 import re
 from dataclasses import replace
 
-from kbtui.domain.codec import to_plain
+from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.event import Budget, CommandKind
 from kbtui.tui import fmt
 from kbtui.tui.moment import Moment
 from kbtui.tui.view.standing import Standing, standing_of
 
 _NEEDS_CARD = (CommandKind.PIN, CommandKind.PRUNE, CommandKind.PROMOTE)
+#: A longer one is a slip of the hand, and a number that has no clock.
+LONGEST_S = 366 * 86_400.0
+_MOST_DIGITS = 9
 _NEEDS_ENGINE = (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)
 
 
@@ -66,11 +69,15 @@ def parse_budget(text: str, now: Budget) -> Budget:
     count = re.fullmatch(r"(\+?)\s*(\d+)\s*c(?:andidates?)?", said)
     if count:
         base = (now.candidates or 0) if count[1] else 0
+        if len(count[2]) > _MOST_DIGITS:
+            raise ValueError("more than a billion candidates is no limit: say none")
         return replace(now, candidates=base + int(count[2]))
     span = re.fullmatch(r"(gpu\s+)?(\+?)\s*(\d+(?:\.\d+)?)\s*([smh])", said)
     if span is None:
         raise ValueError("say 30m, +10m, 2h, 90s, gpu 5m, 200 candidates or none")
     seconds = float(span[3]) * {"s": 1, "m": 60, "h": 3600}[span[4]]
+    if seconds > LONGEST_S:
+        raise ValueError("longer than a year is no limit: say none")
     if span[1]:
         return replace(now, gpu_s=seconds + ((now.gpu_s or 0) if span[2] else 0))
     return replace(now, wall_s=seconds + ((now.wall_s or 0) if span[2] else 0))
@@ -85,6 +92,15 @@ def spent_already(moment: Moment, budget: Budget) -> str:
     if budget.candidates is not None and moment.n_candidates >= budget.candidates:
         return f"{moment.n_candidates} candidates"
     return ""
+
+
+def budget_of(argument: str) -> Budget:
+    """The inverse of ``budget_argument``; no limits where it is none of this viewer's."""
+    try:
+        budget: Budget = from_plain(Budget, json.loads(argument))
+        return budget
+    except (ValueError, TypeError):
+        return Budget()
 
 
 def budget_argument(budget: Budget) -> str:
