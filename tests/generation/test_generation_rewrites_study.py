@@ -24,7 +24,7 @@ def test_each_rewrite_changes_the_code_of_a_kernel_and_keeps_it_right(tmp_path):
     assert found["kernels"] >= 40
     assert found["ran"] >= 8
     assert found["right"] == found["ran"], found["faults"]
-    assert found["changed"] >= 0.8 * found["compiled"] >= 4, found["faults"]
+    assert found["changed"] == found["compiled"] >= 8, found["faults"]
 
 
 @pytest.mark.slow
@@ -33,4 +33,4 @@ def test_every_rewrite_applies_to_five_kernels_and_keeps_nearly_all_right(tmp_pa
 
     assert {name: row["kernels"] for name, row in found["rewrites"].items() if row["kernels"] < 5} == {}
     assert found["right"] >= 0.99 * found["ran"]
-    assert found["changed"] >= 0.9 * found["compiled"], found["faults"]
+    assert found["changed"] >= 0.99 * found["compiled"], found["faults"]
