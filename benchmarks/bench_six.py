@@ -37,11 +37,10 @@ from benchmarks.six.search import is_over, state_of
 from benchmarks.six.stages import a100_of, hold_contest, run_case
 from kbtui.console import tell
 from kbtui.errors import KbtuiError, UsageError
-from kbtui.evaluation.baselines import CEILINGS, COMPILED, EAGER, LIBRARIES, NAMES
+from kbtui.evaluation.baselines import NAMES
 from kbtui.evaluation.devices import REPLAY, resolve_auto
 
 DEFAULT_OUT = Path("benchmarks/results/six")
-BASELINES = (EAGER, *COMPILED, *LIBRARIES, *CEILINGS)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -73,7 +72,7 @@ def parsed(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--pairs", type=int, default=12, help="most pairs a process pair and opponent")
     parser.add_argument("--processes", type=int, default=3, help="fresh process pairs")
-    parser.add_argument("--baselines", type=split, default=BASELINES, help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--baselines", type=split, default=NAMES, help=f"of {', '.join(NAMES)}")
     parser.add_argument("--unvetted", action="store_true", help="do not vet a case's problem before its search")
     parser.add_argument("--pack", type=Path, help="a .tgz of --out, written after every case")
     parser.add_argument("--list", action="store_true", help="show the cases and what is done, and do nothing")

@@ -15,9 +15,10 @@ BANDWIDTH_ASKED = 0.90
 
 
 class Standing(StrEnum):
-    """What a person should run. WIN: the champion is faster than everything of PyTorch that was timed."""
+    """What a person should run. WIN: the champion is faster than eager and all of torch.compile that was timed."""
 
     WIN = "win"
+    OVER_EAGER_ALONE = "faster than eager; torch.compile was not timed"
     KEEP_EAGER = "PyTorch is kept"
     KEEP_COMPILED = "torch.compile is kept"
     NOT_MEASURED = "not measured"
@@ -73,14 +74,14 @@ def target_words(case: Case, ratio: float | None) -> str:
 
 
 def standing(record: CaseRecord) -> Standing:
-    """A win only where adjudication says faster, over eager and over every compiled mode that was timed."""
+    """A win only where adjudication says faster, over eager and over every compiled mode that was timed, if any was."""
     contest = record.contest
     eager = contest.beside(EAGER)
     if record.kind != MEASURED or eager is None:
         return Standing.NOT_MEASURED
     lost = [a for a in (eager, *_compiled(contest)) if a.outcome != Outcome.FASTER or (a.ratio or 0.0) <= 1.0]
     if not lost:
-        return Standing.WIN
+        return Standing.WIN if _compiled(contest) else Standing.OVER_EAGER_ALONE
     best = min(lost, key=lambda a: a.ratio or 0.0)
     return Standing.KEEP_EAGER if best is eager else Standing.KEEP_COMPILED
 

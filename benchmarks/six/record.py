@@ -53,7 +53,6 @@ class Story:
     open_s: float
     n_candidates: int
     n_evaluations: int
-    n_compiled_only: int
     within_wall_s: float | None
     within_gpu_s: float | None
     rejected: Counts

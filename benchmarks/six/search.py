@@ -42,7 +42,7 @@ class Wanted:
 def search(wanted: Wanted, log: Path) -> RunState:
     """Run it, or go on with one that was interrupted; one that ended is left alone. Returns its final state.
 
-    Raises EngineError where nothing came of it: no run, or one that failed before any candidate was timed.
+    Raises EngineError where it did not come to its own end, for another call to go on with, or timed nothing.
     """
     command = next_command(wanted, state_of(wanted.workspace))
     if command:
@@ -51,7 +51,9 @@ def search(wanted: Wanted, log: Path) -> RunState:
     state = state_of(wanted.workspace)
     if state is not None and (holder := lock_holder(open_workspace(wanted.workspace).lock)):
         raise EngineError(f"another engine, pid {holder.pid}, still searches there", "wait for it, or end it")
-    if state is None or not any(t.score is not None for t in state.tried.values()):
+    if state is None or not is_over(state):
+        raise EngineError(f"the search was cut short: {last_words(log)}", f"call again to go on with it, or read {log}")
+    if not any(t.score is not None for t in state.tried.values()):
         raise EngineError(f"the search came to nothing: {last_words(log)}", f"read {log}")
     return state
 

@@ -142,7 +142,7 @@ def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
         kind=kind_of(held.device),
         device=held.device,
         environment=held.environment,
-        seconds=options.seconds,
+        seconds=state.budget.wall_s or 0.0,
         seed=state.started.seed,
         bytes_moved=held.bytes_moved,
         flops=held.flops,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from benchmarks.six.record import Counts, RungSpent, Step, Story
 from kbtui.domain.event import Decision, Envelope, ProblemOpened, RungCompleted
-from kbtui.domain.rung import COMPILE, SCREEN
+from kbtui.domain.rung import SCREEN
 from kbtui.domain.verdict import VerdictKind
 from kbtui.scheduler.state import RunState, Tried
 
@@ -16,11 +16,12 @@ CLOSE = 0.02
 def story_of(
     envelopes: Sequence[Envelope], state: RunState, best: Tried | None, idle_share: float | None = None
 ) -> Story:
-    """``best``: the search's result, whose score all others are held against."""
+    """``best``: the result, whose score the others are held against. What a rung found wrong was never as good."""
     assert state.started is not None
     names = {rung.index: rung.name for rung in state.started.ladder}
     done = [(e, e.event) for e in envelopes if isinstance(e.event, RungCompleted)]
-    close = next((e for e, event in done if best and _is_close(event, best.score)), None)
+    sound = [(e, event) for e, event in done if _stands(state.tried[event.candidate])]
+    close = next((e for e, event in sound if best and _is_close(event, best.score)), None)
     ended = [event for _, event in done if event.decision in (Decision.REJECT, Decision.SET_ASIDE)]
     return Story(
         run=state.started.run,
@@ -30,7 +31,6 @@ def story_of(
         open_s=next((e.wall_s for e in envelopes if isinstance(e.event, ProblemOpened)), 0.0),
         n_candidates=len(state.tried),
         n_evaluations=len(done),
-        n_compiled_only=sum(set(t.results) <= {COMPILE} for t in state.tried.values()),
         within_wall_s=close.wall_s if close else None,
         within_gpu_s=close.gpu_s if close else None,
         rejected=_by_reason(ended, VerdictKind.REJECTED),
@@ -39,7 +39,7 @@ def story_of(
         n_set_aside=sum(event.decision is Decision.SET_ASIDE for event in ended),
         spent=tuple(RungSpent(names[r], s.wall_s, s.gpu_s) for r, s in sorted(state.spend.items())),
         asked_s=sum(got.wall_s for got in state.yields.values()),
-        steps=_steps([e for e, _ in done]),
+        steps=_steps([e for e, _ in sound]),
         n_drafts=len(drafts(state)),
         idle_share=idle_share,
     )

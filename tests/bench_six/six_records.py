@@ -47,7 +47,7 @@ def contest(*others: Against, us: float = 100.0) -> Contest:
 def story(**changes: object) -> Story:
     made = Story(
         run="softmax-1", ended="budget: spent", wall_s=45.0, gpu_s=38.0, open_s=5.0, n_candidates=30, n_evaluations=70,
-        n_compiled_only=4, within_wall_s=18.0, within_gpu_s=14.0, rejected=(("wrong_values", 2),), unverified=(),
+        within_wall_s=18.0, within_gpu_s=14.0, rejected=(("wrong_values", 2),), unverified=(),
         pruned=(("screen", 20),), n_set_aside=0,
         spent=(RungSpent("screen", 15.0, 14.0), RungSpent("confirm", 20.0, 19.0)), asked_s=1.0,
         steps=(Step(6.0, 4.0, 1.0, "c0001"), Step(18.0, 14.0, 1.9, "c0007")), n_drafts=6, idle_share=0.61,

@@ -38,6 +38,8 @@ def test_a_win_is_faster_than_eager_and_than_every_compiled_mode() -> None:
     assert judging.standing(win) is Standing.WIN
     compiled = record(LARGE, contest(against("eager", 1.3), against("compile", 0.95)))
     assert judging.standing(compiled) is Standing.KEEP_COMPILED
+    alone = record(LARGE, contest(against("eager", 1.3)))
+    assert judging.standing(alone) is Standing.OVER_EAGER_ALONE
     eager = record(LARGE, contest(against("eager", 0.8), against("compile", 0.9)))
     assert judging.standing(eager) is Standing.KEEP_EAGER
 
