@@ -59,7 +59,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """PyTorch on the problem's shapes: name is ``eager`` or ``compile``; ``error`` where it could not be had."""
+    """What a problem is compared with, by its name in ``evaluation.baselines``; ``error`` where it could not be had."""
 
     name: str
     measurement: Measurement | None

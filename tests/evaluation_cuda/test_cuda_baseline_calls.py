@@ -22,15 +22,22 @@ def flag_gems(softmax: object) -> types.ModuleType:
     return module
 
 
-def test_eager_is_the_reference_itself_and_compile_gives_its_answer() -> None:
-    x = torch.arange(6.0)
+def test_eager_is_the_reference_itself_and_each_compiled_mode_is_asked_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def compiled(call: object, *, mode: str | None = None) -> str:
+        assert call is double
+        asked.append(mode)
+        return f"compiled, {mode}"
+
+    monkeypatch.setattr(torch, "compile", compiled)
     assert baseline_call("eager", double, None) is double
-    assert set(COMPILED) == {"compile", "max-autotune", "max-autotune-no-cudagraphs"}
-    for name in COMPILED:
-        assert callable(baseline_call(name, double, None))
+    assert [baseline_call(name, double, None) for name in COMPILED] == [f"compiled, {m}" for m in COMPILED.values()]
+    assert asked == [None, "max-autotune", "max-autotune-no-cudagraphs"]
     with pytest.raises(LookupError, match="'fastest'"):
         baseline_call("fastest", double, None)
-    assert torch.equal(double(x), 2 * x)
 
 
 @pytest.mark.parametrize("name", ["copy", "read"])

@@ -96,7 +96,7 @@ class Sides:
         return Side(name, source_sha(source), worker, client, nudged=self.nudges)
 
     def baseline(self, name: str) -> Side:
-        """What a problem is compared with, by its name in ``roles.baseline_calls``. Raises OpponentError."""
+        """What a problem is compared with, by its name in ``evaluation.baselines``. Raises OpponentError."""
         compiles = name in COMPILED or name in LIBRARIES
         spec, shapes = self.problem.spec, self.problem.spec.shapes_of(ShapeRole.TUNE) if compiles else ()
         try:
