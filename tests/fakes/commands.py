@@ -54,6 +54,7 @@ def kbtui_forked(
         process.join(timeout_s)
         if process.is_alive():
             process.kill()
+            process.join()
             raise subprocess.TimeoutExpired([*COMMAND, *map(str, words)], timeout_s)
         return subprocess.CompletedProcess(
             [*COMMAND, *words], process.exitcode or 0, out.read_text(errors="replace"), err.read_text(errors="replace")

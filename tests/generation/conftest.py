@@ -35,11 +35,14 @@ class KernelChild:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         patience = threading.Timer(900.0, self._process.kill)
+        patience.daemon = True
         patience.start()
-        self._process.stdin.write(json.dumps(jobs) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        patience.cancel()
+        try:
+            self._process.stdin.write(json.dumps(jobs) + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        finally:
+            patience.cancel()
         assert answer, self._log.read_text(errors="replace")[-2000:]
         return json.loads(answer)
 
