@@ -59,7 +59,8 @@ def _intro() -> str:
         "of its own: device time, cold L2, three fresh process pairs, 95 % intervals. Ratios in one row are of one "
         "measurement; times of two rows are not to be compared. The expert had one hour, Triton 3.6 and one H200. "
         "Asked is the expert's speedup less 3 %, or 10 % where the expert's kernel took under 20 µs. A win is faster, "
-        "by adjudication, than PyTorch eager and than every mode of torch.compile; else what is kept is PyTorch."
+        "by adjudication, than PyTorch eager and than every mode of torch.compile that was timed; else what is kept is "
+        "PyTorch."
     )
 
 
