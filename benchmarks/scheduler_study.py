@@ -238,8 +238,16 @@ def _target(one: Studied) -> str:
     return (
         f"{'met' if met else 'missed'}: {part:.2f} of the GPU seconds of full fidelity, "
         f"champion {_percent(this.short_mean)} short against {_percent(full.short_mean)}, "
-        f"within 1 % in {100 * this.close_share:.0f} % of seeds"
+        f"within 1 % in {100 * this.close_share:.0f} % of seeds{_of_ladder_off(one, this)}"
     )
+
+
+def _of_ladder_off(one: Studied, this: Row) -> str:
+    """The time until found beside that of the same search with every candidate at full fidelity, where it was run."""
+    off = next((r.found_wall_s for r in one.ablations if r.strategy == "ladder off"), None)
+    if not off or not this.found_wall_s:
+        return ""
+    return f"; {this.found_wall_s / off:.2f} of the time that the same search takes with the ladder off"
 
 
 def between(page: str, mark: str, text: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from statistics import fmean
+from statistics import median
 
 import pytest
 
@@ -22,18 +22,19 @@ def device(request: pytest.FixtureRequest) -> ReplayDevice:
 
 
 def test_the_scheduler_finds_the_best_for_a_part_of_full_fidelity_and_ends_near_it(device: ReplayDevice) -> None:
-    truth, parts = Truth.of(device.pool), []
-    for seed in range(4):
+    truth, mine_s, full_s = Truth.of(device.pool), [], []
+    for seed in range(9):
         mine = search(device, seed)
         full = full_fidelity(device, seed, mine.admitted)
         found, held = first_within(mine.points, truth), first_within(full.points, truth)
         assert found is not None
         assert held is not None
-        parts.append(found.gpu_s / held.gpu_s)
+        mine_s.append(found.gpu_s)
+        full_s.append(held.gpu_s)
         assert mine.last.gpu_s < full.last.gpu_s / 2.5
         assert mine.last.confirmed
         assert truth.short(mine.last.held) <= 0.011
-    assert fmean(parts) < 0.45  # of four seeds; the target, a third, is for the median of forty
+    assert median(mine_s) < 0.4 * median(full_s)  # of nine seeds; the target, a third, is for forty
 
 
 def test_every_strategy_spends_more_and_more_and_ends_confirmed(device: ReplayDevice) -> None:
