@@ -264,6 +264,11 @@ class Dashboard(KeyedScreen):
     def action_pane(self, number: int) -> None:
         self._turn_to(number)
 
+    def _list_of(self, pane: str) -> Iterable[LineList]:
+        """The list whose cursor leads on a pane that is shown alone, if it is there yet and has one."""
+        ids = [name for name, of in _LISTS.items() if of == pane != "rungs"]
+        return (lines for name in ids for lines in self.query(f"#{name}").results(LineList))
+
     def _turn_to(self, number: int) -> None:
         """Another pane: its cursor goes to the candidate that keys are about, or keys to the one under its cursor."""
         self.active = number
@@ -271,12 +276,12 @@ class Dashboard(KeyedScreen):
         moment, name = viewer(self).moment, PANES[number - 1]
         if moment is None:
             return
-        for lines in self.query(f"#{'history-list' if name == 'history' else name}").results(LineList):
-            if name in ("history", "lineage") and self.look.selected and not self.query_one(Board).cards.following:
-                self._show_panes((name,), moment)
-                lines.move_to_key(self.look.selected)
-            if name in ("history", "lineage", "log"):
-                self._select(lines)
+        for lines in self._list_of(name):
+            wanted = self.look.selected if name != "log" and not self.query_one(Board).cards.following else None
+            self._show_panes((name,), moment)
+            if wanted is not None:
+                lines.move_to_key(wanted)
+            self._select(lines)
         if number <= _TOGETHER:
             self._select(self.query_one(Board).cards)
 
