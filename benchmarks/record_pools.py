@@ -12,6 +12,7 @@ Effects: the device; one file of JSON lines a sample in --work, appended to afte
 """
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -83,7 +84,7 @@ class Recording:
     def read(cls, path: Path) -> "Recording":
         recording = cls(path)
         for line in path.read_text().splitlines() if path.exists() else ():
-            if line.endswith("}"):  # a call that was killed may have left half a line
+            with contextlib.suppress(json.JSONDecodeError):  # a call that was killed may have left half a line
                 recording._take(json.loads(line))
         return recording
 

@@ -39,9 +39,9 @@ def shrinkages(tried: Tried) -> tuple[Shrinkage, ...]:
 
 
 def shrinkage_words(shrinkage: Shrinkage) -> str:
-    """``1.45× on rung 1 (1 shape), confirmed 1.41×: -2.8 %``."""
+    """``1.45× on rung 1 (1 shape), confirmed 1.41× there: -2.8 %``."""
     where = f"on rung {shrinkage.rung} ({counted(len(shrinkage.shapes), 'shape')})"
-    change = percent(shrinkage.confirmed / shrinkage.screened)
+    change = percent(1 + shrinkage.part)
     return f"{shrinkage.screened:.2f}× {where}, confirmed {shrinkage.confirmed:.2f}× there: {change}"
 
 

@@ -40,11 +40,14 @@ def test_a_recording_cut_short_again_and_again_ends_as_one_that_was_not(tmp_path
     assert [a.answers for a in sliced.asked] == [a.answers for a in whole.asked]
 
 
-def test_a_call_that_was_killed_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["", "}"], ids=["anywhere", "after a brace within"])
+def test_a_call_that_was_killed_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "toy.jsonl"
     recorded(path, 4)
     lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:-1], lines[-1][:100]]))
+    kept = lines[-1].index(ending, 100) + 1 if ending else 100
+    assert kept < len(lines[-1])
+    path.write_text("\n".join([*lines[:-1], lines[-1][:kept]]))
     assert told(recorded(path, 6)) == told(recorded(tmp_path / "whole.jsonl", 6))
 
 

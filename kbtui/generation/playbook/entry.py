@@ -24,7 +24,9 @@ _ONE_OF = re.compile(r"\b1 (program|row|warp|stage|channel|pixel|element)s\b")
 
 @dataclass(frozen=True, slots=True)
 class KeptOut:
-    """Points of a grid that are never proposed: those with each of these parameters at one of its values.
+    """Points of a grid that the playbook never proposes: those with each of these parameters at one of its values.
+
+    A rewrite may still come upon one.
 
     Attributes:
         values: parameters, with the values that are out together.
