@@ -1,4 +1,4 @@
-"""The list of runs names the best candidate as the scheduler does, after every event of whole searches."""
+"""The list of runs and the viewer name the best candidate as the scheduler does, after every event of searches."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState
+from kbtui.tui.view.standing import best_of
 from store.reader import Reader
 from store.record import create_run
 from tests.fakes.landscape import search
@@ -41,6 +42,9 @@ def test_the_index_knows_who_is_best_once_each_event_has_happened(workspace, sea
             best, (row,) = best_so_far(state), reader.runs()
             if best is not None and best.score is not None:
                 assert (row.best_candidate, row.best_score) == (best.candidate.id, best.score)
+                shown = best_of(state)
+                assert shown is not None
+                assert shown.candidate == best.candidate.id
                 led.add(row.best_candidate)
     ledger.close()
     assert len(led) > 1

@@ -7,6 +7,7 @@ from statistics import geometric_mean
 from kbtui.domain.event import Decision
 from kbtui.domain.measurement import Comparison
 from kbtui.domain.rung import CONFIRM
+from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.tui import fmt
 from kbtui.tui.glyphs import Glyphs
@@ -130,11 +131,11 @@ class Best:
 
 
 def best_of(state: RunState) -> Best | None:
-    """The champion, else the incumbent of the highest rung; over PyTorch where it was timed, else the first kernel."""
-    name = state.champion or next((c for _, c in sorted(state.incumbents.items(), reverse=True)), None)
-    if name is None or name not in state.tried:
+    """Whoever the run would hand over now; over PyTorch where it was timed, else the first kernel."""
+    tried = best_so_far(state)
+    if tried is None:
         return None
-    tried = state.tried[name]
+    name = tried.candidate.id
     confirmed = name == state.champion and CONFIRM in tried.results
     for over, label in (("eager", "PyTorch"), ("first", "first kernel")):
         found = against(tried, over)
