@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from kbtui.commands.where import brief_result, open_reader, pick_run
 from kbtui.domain.event import Budget
@@ -18,8 +18,8 @@ from kbtui.terminal_guard import guard_terminal
 if TYPE_CHECKING:
     from kbtui.config import Settings
 
-#: A snapshot's size where nothing says another: columns and rows.
-SNAPSHOT_SIZE = (120, 40)
+#: A snapshot's size where nothing says another, and the smallest and the largest there is: columns and rows.
+SNAPSHOT_SIZE, SMALLEST, LARGEST = (120, 40), (60, 16), (1_000, 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,15 @@ class Look:
         )
 
 
+def draws(stream: TextIO | None) -> bool:
+    """Whether what the viewer draws with can be written in a stream's encoding: not so in a locale without UTF-8."""
+    try:
+        "╭▸█×".encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def view(workspace: Path, run: str | None, look: Look) -> ExitCode:
     """The viewer until the user leaves it; then where things stand and how to come back."""
     back = " ".join(["kbtui attach", *([run] if run else []), f"--workspace {shlex.quote(str(workspace))}"])
@@ -68,7 +77,7 @@ def _view(workspace: Path, run: str | None, look: Look) -> ExitCode:
         reader,
         run,
         refresh_hz=look.refresh_hz,
-        ascii_only=look.ascii_only,
+        ascii_only=look.ascii_only or not draws(sys.__stderr__),  # which is what Textual draws on
         readonly=look.readonly,
         theme=look.theme,
         copy_folder=look.copy_folder or workspace / "copied",
@@ -114,6 +123,9 @@ def snapshot(workspace: Path, run: str | None, look: Look) -> ExitCode:
 
     reader = open_reader(workspace)
     name = pick_run(reader, run)
-    columns, rows = shutil.get_terminal_size(SNAPSHOT_SIZE)
-    sys.stdout.write(render_text(reader, name, (columns, rows), look.ascii_only))
+    columns, rows = (
+        min(max(asked, least), most)
+        for asked, least, most in zip(shutil.get_terminal_size(SNAPSHOT_SIZE), SMALLEST, LARGEST, strict=True)
+    )
+    sys.stdout.write(render_text(reader, name, (columns, rows), look.ascii_only or not draws(sys.stdout)))
     return ExitCode.DONE

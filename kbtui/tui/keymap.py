@@ -1,15 +1,22 @@
 """A user's own keys by the ids of the key table: checked, so that none is lost to a slip or taken twice."""
 
 import difflib
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 
-from textual.keys import _character_to_key, format_key
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key, format_key
 
 from kbtui.errors import UsageError
 from kbtui.tui.keys import BY_ID, KEYS, Key
 
 Keymap = tuple[tuple[str, str], ...]
+
+#: Keys that lists and every screen take before the table's: given away, they would do nothing of what was asked.
+TAKEN = frozenset(("up", "down", "left", "right", "k", "j", "g", "G", "shift+g", "home", "end", "pageup", "pagedown",
+                   "ctrl+c", "ctrl+q"))  # fmt: skip
+_NAMED = frozenset(key.value.rpartition("+")[2] for key in Keys) | frozenset(KEY_NAME_REPLACEMENTS.values())
+_MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 
 
 def keymap_of(keys: Mapping[str, str]) -> Keymap:
@@ -40,7 +47,31 @@ def _normal(name: str, given: str) -> str:
     stripped = [word.strip() for word in words]
     if not all(stripped):
         raise UsageError(f"keys: {name} is {given!r}", "name a key, as x, f2, ctrl+x or question_mark")
+    for word in stripped:
+        if not _is_key(word):
+            raise UsageError(
+                f"keys: {name} is {given!r}, and no key is called {word!r}", "as x, f2, ctrl+x or question_mark"
+            )
+        if word in TAKEN:
+            raise UsageError(f"keys: {word} would be {name}, and it moves the cursor or ends programs", "take another")
     return ",".join(_character_to_key(word) if len(word) == 1 else word for word in stripped)
+
+
+def _is_key(word: str) -> bool:
+    """Whether a terminal could send it: a character, or a key's name after any modifiers."""
+    *modifiers, base = word.split("+") if len(word) > 1 else [word]
+    if any(m not in _MODIFIERS for m in modifiers):
+        return False
+    return len(base) == 1 or base in _NAMED or _names_a_character(base)
+
+
+def _names_a_character(name: str) -> bool:
+    """``question_mark`` does: keys are called by their Unicode names."""
+    try:
+        unicodedata.lookup(name.replace("_", " ").upper())
+    except KeyError:
+        return False
+    return True
 
 
 def _check_shared(keys: Mapping[str, str]) -> None:
