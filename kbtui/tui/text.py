@@ -117,6 +117,17 @@ def join(lines: Iterable[Line], between: str) -> Line:
     return tuple(parts)
 
 
+def n_fitting(text: str, room: int) -> int:
+    """How many of the text's first characters take at most ``room`` cells; one at least, lest a caller not get on."""
+    if text.isascii():
+        return max(min(len(text), room), 1)
+    low, high = 1, max(len(text), 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if cell_len(text[:middle]) <= room else (low, middle - 1)
+    return low
+
+
 def wrap(text: str, width: int, role: Role = Role.PLAIN, indent: str = "", most: int | None = None) -> list[Line]:
     """Words filled into lines of ``width`` cells; at most ``most`` lines, the last cut with an ellipsis."""
     rows: list[str] = []
@@ -126,8 +137,9 @@ def wrap(text: str, width: int, role: Role = Role.PLAIN, indent: str = "", most:
             rows.append(indent + row)
             row = ""
         while not row and cell_len(word) > room:
-            rows.append(indent + word[:room])
-            word = word[room:]
+            n = n_fitting(word, room)
+            rows.append(indent + word[:n])
+            word = word[n:]
         row = f"{row} {word}" if row else word
     if row:
         rows.append(indent + row)

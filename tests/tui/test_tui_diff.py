@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from softmax_kernels import source
 
 from kbtui.tui.view.diff import Change, changed_spans, diff_sources, layout, row_of_change, wrap_points
@@ -49,11 +50,11 @@ def test_layout_shows_every_changed_character_of_both_sides(
         assert rows[row_of_change(rows, len(diff.changes) - 1)].change == len(diff.changes) - 1
 
 
-@given(st.text(st.sampled_from("abc_ (,"), max_size=120), st.integers(8, 40))
+@given(st.text(st.sampled_from("abc_ (,中\u0301é"), max_size=120), st.integers(8, 40))
 def test_wrapped_pieces_put_together_are_the_line(text: str, width: int) -> None:
     pieces = wrap_points(text, width)
     assert "".join(text[a:b] for a, b in pieces) == text
-    assert all(b - a <= width for a, b in pieces)
+    assert all(cell_len(text[a:b]) <= width for a, b in pieces)
 
 
 def test_words_that_changed_are_found_inside_a_line() -> None:

@@ -77,7 +77,7 @@ def test_spread_fills_the_width(left: str, right: str, width: int) -> None:
     assert width_of(spread(line(left), line(right), width)) == width
 
 
-@given(st.text(st.sampled_from("ab c"), max_size=120), st.integers(4, 30))
+@given(st.text(st.sampled_from("ab c中\u0301"), max_size=120), st.integers(4, 30))
 def test_wrapping_loses_no_word(text: str, width: int) -> None:
     rows = wrap(text, width)
     assert "".join("".join(plain(r) for r in rows).split()) == "".join(text.split())

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kbtui.tui.text import n_fitting
+
 _TOKEN = re.compile(r"\w+|\s+|.")
+#: Characters looked at for one cell: a letter with its accents is several.
+_MOST_A_CELL = 4
 #: Two replaced lines are shown as one changed line when they are at least this alike (0 to 1).
 _ALIKE = 0.35
 
@@ -227,12 +231,11 @@ def wrap_points(text: str, width: int) -> list[tuple[int, int]]:
     """Where to cut a line of code: after a space or a sign if one is near the end of the row, else anywhere."""
     out: list[tuple[int, int]] = []
     start = 0
-    while len(text) - start > width:
-        end = start + width
+    while (end := start + n_fitting(text[start : start + _MOST_A_CELL * width], width)) < len(text):
         near = next(
             (
                 i
-                for i in range(end, max(start + width // 2, end - 16), -1)
+                for i in range(end, max(start + (end - start) // 2, end - 16), -1)
                 if not text[i - 1].isalnum() and text[i - 1] != "_"
             ),
             end,
