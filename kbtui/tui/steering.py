@@ -8,7 +8,7 @@ from kbtui.errors import KbtuiError
 from kbtui.tui.moment import Asking, Moment
 from kbtui.tui.screens.ask import AskLine, Confirm
 from kbtui.tui.view.log import command_words
-from kbtui.tui.view.steer import budget_argument, budget_of, parse_budget, spent_already, why_not
+from kbtui.tui.view.steer import budget_argument, budget_of, parse_budget, spent_already, why_not, wrong_hint
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -88,8 +88,7 @@ class Steering:
 
     def _hint(self) -> None:
         about = "A sentence for the generators: it goes into the next prompts and decides which advice is tried."
-        check = lambda text: None if text.strip() else "say something, or esc"  # noqa: E731
-        screen = AskLine("Give the search a hint", about, "try two rows a program with evict-first loads", check)
+        screen = AskLine("Give the search a hint", about, "try two rows a program with evict-first loads", wrong_hint)
         self.app.push_screen(screen, lambda text: self._ask(CommandKind.HINT, text.strip()) if text else None)
 
     def _budget(self, moment: Moment) -> None:

@@ -117,3 +117,36 @@ async def test_a_pane_that_never_answers_does_not_cost_the_keyboard(
             async with asyncio.timeout(20):
                 while user.selected != "c0039":
                     await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("key", ["h", "b", "slash"])
+async def test_a_paste_of_100_kb_is_answered_and_asks_for_nothing(
+    make_viewer: MakeViewer, source: FakeSource, key: str
+) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=SIZE) as pilot:
+        user = User(viewer, pilot, source)
+        await user.settle()
+        type_at_once(user, key)
+        viewer.post_message(events.Paste("words \n" * 17_000))
+        type_at_once(user, "enter")
+        await user.settle()
+        assert user.asked == []
+        if key == "slash":
+            assert "No candidate" in user.text("#no-cards")
+            await user.press("escape")
+            assert "c0040" in user.text("#cards")
+        else:
+            assert isinstance(viewer.screen, AskLine)
+
+
+async def test_lines_pasted_are_one_line(make_viewer: MakeViewer, source: FakeSource) -> None:
+    viewer = make_viewer()
+    async with viewer.run_test(size=SIZE) as pilot:
+        user = User(viewer, pilot, source)
+        await user.settle()
+        type_at_once(user, "h")
+        viewer.post_message(events.Paste("two rows\r\n  a program\n\x1b[2J"))
+        type_at_once(user, "enter")
+        await user.settle()
+        assert user.asked == [("hint", "two rows a program ␛[2J")]

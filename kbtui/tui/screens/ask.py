@@ -10,6 +10,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from kbtui.tui.widgets.one_line import OneLine
+
 _CSS = """
 {name} {{ align: center middle; background: $background 50%; }}
 {name} > Vertical {{ width: 64; max-width: 90%; height: auto; padding: 1 2;
@@ -58,7 +60,7 @@ class AskLine(ModalScreen[str | None]):
         with Vertical():
             yield Static(self.title_text, classes="title", markup=False)
             yield Static(self.about, markup=False)
-            yield Input(placeholder=self.placeholder, id="answer", compact=True)
+            yield OneLine(placeholder=self.placeholder, id="answer", compact=True)
             yield Static("", classes="wrong", markup=False)
             yield Static("enter send   esc cancel", classes="keys", markup=False)
 

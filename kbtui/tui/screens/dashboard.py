@@ -27,6 +27,7 @@ from kbtui.tui.widgets.diff import DiffPane
 from kbtui.tui.widgets.key_bar import KeyBar
 from kbtui.tui.widgets.line_list import LineList
 from kbtui.tui.widgets.lines import Lines
+from kbtui.tui.widgets.one_line import OneLine
 from kbtui.tui.widgets.status import status_line
 from kbtui.tui.widgets.tabs import TabLine
 
@@ -65,7 +66,7 @@ class Dashboard(KeyedScreen):
             yield DiffPane(self.g)
         yield Lines(glyphs=self.g, id="status")
         yield KeyBar(id="keys")
-        yield Input(placeholder="words to look for: id, operator, hint, state, r2", id="filter", compact=True)
+        yield OneLine(placeholder="words to look for: id, operator, hint, state, r2", id="filter", compact=True)
         yield Static(TOO_SMALL, id="small")
 
     def on_mount(self) -> None:

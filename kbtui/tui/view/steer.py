@@ -14,6 +14,7 @@ _NEEDS_CARD = (CommandKind.PIN, CommandKind.PRUNE, CommandKind.PROMOTE)
 #: A longer one is a slip of the hand, and a number that has no clock.
 LONGEST_S = 366 * 86_400.0
 _MOST_DIGITS = 9
+LONGEST_HINT = 1_000
 _NEEDS_ENGINE = (CommandKind.PAUSE, CommandKind.RESUME, CommandKind.STOP)
 
 
@@ -56,6 +57,14 @@ def _why_not_card(moment: Moment, kind: CommandKind, selected: str | None) -> st
         if standing is Standing.CHAMPION:
             return f"{name} is the champion; there is no higher rung"
     return None
+
+
+def wrong_hint(text: str) -> str | None:
+    """What is wrong with a hint, or None: it goes into every prompt from now on, which has to hold a kernel too."""
+    n = len(text.strip())
+    if n > LONGEST_HINT:
+        return f"a hint is a sentence of at most {LONGEST_HINT} characters; this has {n:,}"
+    return None if n else "say something, or esc"
 
 
 def parse_budget(text: str, now: Budget) -> Budget:
