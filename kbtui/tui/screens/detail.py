@@ -109,7 +109,8 @@ class Detail(KeyedScreen):
         if moment is None or self.candidate not in moment.state.tried:
             return
         header = self.query_one("#header", Lines)
-        header.show(lambda w, _h: [header_line(header_view(moment, self.g), w, self.g)])
+        frozen = viewer(self).frozen
+        header.show(lambda w, _h: [header_line(header_view(moment, self.g, frozen), w, self.g)])
         facts = self.query_one("#facts", Lines)
         set_titles(facts, f"Candidate {self.candidate}")
         facts.show(lambda w, _h: detail_lines(moment, self.candidate, w, self.g))
