@@ -88,11 +88,13 @@ class _Viewer(AppService):
         process = self._process
         if process is None:
             return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(super().stop(), ENDING_S)
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(super().stop(), ENDING_S)
+        finally:  # whatever became of the asking: a second ctrl+c too
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
 
 @web.middleware

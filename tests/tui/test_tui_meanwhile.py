@@ -1,5 +1,6 @@
 """What happens between a key and its answer: the search goes on, texts are still being read, the store fails."""
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -20,6 +21,7 @@ from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.screens.ask import Confirm
 from kbtui.tui.screens.dashboard import Dashboard
 from kbtui.tui.screens.detail import Detail
+from kbtui.tui.screens.runs import Runs
 from kbtui.tui.view.log import command_words
 from kbtui.tui.view.steer import budget_argument, parse_budget
 from kbtui.tui.widgets.line_list import LineList
@@ -271,6 +273,26 @@ async def test_a_run_opened_again_while_it_is_being_read_is_whole(source: FakeSo
         assert viewer.moment is not None
         assert viewer.moment.known
         assert len(viewer.moment.state.tried) == n_known
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3, 8, 20])
+async def test_a_run_may_be_left_while_its_screen_is_being_made(
+    make_viewer: MakeViewer, source: FakeSource, turns: int
+) -> None:
+    source.rows = [FakeRun()]
+    viewer = make_viewer(run=None)
+    async with viewer.run_test(size=SIZE) as pilot:
+        user = User(viewer, pilot, source)
+        await user.settle()
+        for _ in range(3):
+            viewer.open_run(RUN)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            viewer.list_runs()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        await user.settle()
+        assert isinstance(viewer.screen, Runs)
 
 
 def test_a_moment_leaves_out_what_goes_on_from_what_it_does_not_know(source: FakeSource) -> None:

@@ -83,11 +83,11 @@ class Dashboard(KeyedScreen):
         from kbtui.tui.panes.lineage import LineagePane
         from kbtui.tui.panes.log import LogPane
 
-        await self.query_one("#panes").mount_all(
-            pane(self.g) for pane in (HistoryPane, LineagePane, ComparePane, LogPane)
-        )
-        self._lead_by("history-list", "lineage", "log")
-        self._arrange()
+        for panes in self.query("#panes"):  # none where the screen was left meanwhile
+            await panes.mount_all(pane(self.g) for pane in (HistoryPane, LineagePane, ComparePane, LogPane))
+        if self.query("#history-list"):
+            self._lead_by("history-list", "lineage", "log")
+            self._arrange()
 
     # What is shown
 
