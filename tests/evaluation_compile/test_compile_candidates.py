@@ -84,7 +84,7 @@ def compiled(compiler: Compiler, source: str) -> CompileReport:
     return compiler.submit(source, ("16x16384",)).result(timeout=120)
 
 
-@pytest.mark.parametrize("compiler", ["a100", "h100"], indirect=True)
+@pytest.mark.parametrize("compiler", ["a100", pytest.param("h100", marks=pytest.mark.slow)], indirect=True)
 def test_a_softmax_is_compiled_with_its_resources(compiler: Compiler, softmax: Problem) -> None:
     assert softmax.kernel_source is not None
     report = compiler.submit(softmax.kernel_source).result(timeout=120)

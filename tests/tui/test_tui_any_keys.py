@@ -73,7 +73,7 @@ def happens(source: FakeSource, chance: random.Random) -> None:
     source.version += 1
 
 
-SEEDS = [pytest.param(n, marks=[] if n < 3 else [pytest.mark.slow]) for n in range(60)]
+SEEDS = [pytest.param(n, marks=[] if n < 1 else [pytest.mark.slow]) for n in range(60)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

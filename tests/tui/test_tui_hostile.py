@@ -75,7 +75,9 @@ def painted(viewer: Viewer) -> str:
 PLACES = [*"12345678", *(f"enter {n}" for n in "123456"), "x", "h", "b", "?", "r", "ctrl+p"]
 
 
-@pytest.mark.parametrize(("size", "ascii_only"), [((140, 40), False), ((60, 16), True)])
+@pytest.mark.parametrize(
+    ("size", "ascii_only"), [((140, 40), False), pytest.param((60, 16), True, marks=pytest.mark.slow)]
+)
 async def test_no_screen_sends_a_control_character_that_was_written_elsewhere(
     make_viewer: MakeViewer, hostile: FakeSource, size: tuple[int, int], ascii_only: bool
 ) -> None:

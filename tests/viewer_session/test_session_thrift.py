@@ -53,10 +53,12 @@ def measured(tmp_path_factory):
     return json.loads(out.read_text())
 
 
+@pytest.mark.slow  # in CI the same limits hold in a pseudo-terminal, without a search beside it (test_tui_terminal)
 @pytest.mark.parametrize(("how", "most"), [("at_rest", 200), ("busy", 60_000)])
 def test_on_a_terminal_of_120x40_it_sends_no_more_than_a_thin_line_carries(measured, how, most):
     assert measured[f"{how}_bytes_a_second"]["refresh_4"] < most
 
 
+@pytest.mark.slow
 def test_a_busy_screen_does_change(measured):
     assert measured["busy_bytes_a_second"]["refresh_4"] > 1_000
