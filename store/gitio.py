@@ -145,11 +145,7 @@ class ObjectStore:
 
     def close(self) -> None:
         with self._batch_lock:
-            if self._batch is not None and self._batch.stdin and self._batch.stdout:
-                self._batch.stdin.close()
-                self._batch.wait()
-                self._batch.stdout.close()
-            self._batch = None
+            self._end_batch()
         self._pool.shutdown()
 
     def _read_loose(self, oid: str) -> bytes | None:
@@ -168,12 +164,24 @@ class ObjectStore:
         if not oids:
             return []
         with self._batch_lock:
-            process = self._batch = self._batch or self._start_batch()
-            assert process.stdin is not None  # both are pipes
-            assert process.stdout is not None
-            process.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
-            process.stdin.flush()
-            return [_read_answer(process.stdout, oid) for oid in oids]
+            for _ in range(2):  # it may have been killed since it was last asked: once more with another
+                process = self._batch = self._batch or self._start_batch()
+                try:
+                    return _answers(process, oids)
+                except (BrokenPipeError, EOFError):
+                    self._end_batch()
+        if not self._root.is_dir():
+            raise EngineError(f"there is no repository at {self.git_dir} any more", "put it back, or choose another")
+        # At a damaged object git ends: which of them it is, each by itself tells.
+        return [self._read_packed([oid])[0] for oid in oids] if len(oids) > 1 else [None]
+
+    def _end_batch(self) -> None:
+        if self._batch is not None and self._batch.stdin and self._batch.stdout:
+            with contextlib.suppress(BrokenPipeError):
+                self._batch.stdin.close()
+            self._batch.wait()
+            self._batch.stdout.close()
+        self._batch = None
 
     def _start_batch(self) -> subprocess.Popen[bytes]:
         command = ["git", f"--git-dir={self.git_dir}", "cat-file", "--batch"]
@@ -187,12 +195,27 @@ class ObjectStore:
         )
 
 
+def _answers(process: subprocess.Popen[bytes], oids: Sequence[str]) -> list[bytes | None]:
+    """Raises BrokenPipeError or EOFError where the process has ended."""
+    assert process.stdin is not None  # both are pipes
+    assert process.stdout is not None
+    process.stdin.write("".join(f"{oid}\n" for oid in oids).encode())
+    process.stdin.flush()
+    return [_read_answer(process.stdout, oid) for oid in oids]
+
+
 def _read_answer(answers: IO[bytes], oid: str) -> bytes | None:
     """One object as ``git cat-file --batch`` writes it; None where there is none, or it is not what its id says."""
-    header = answers.readline().split()
+    line = answers.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    header = line.split()
     if len(header) != 3:
         return None
-    content = answers.read(int(header[2]) + 1)[:-1]
+    whole = answers.read(int(header[2]) + 1)
+    if len(whole) <= int(header[2]):
+        raise EOFError
+    content = whole[:-1]
     return content if _object_id(header[1], content) == oid else None
 
 

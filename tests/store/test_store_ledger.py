@@ -1,6 +1,7 @@
 """What a person sees who has only git."""
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -107,6 +108,28 @@ def test_repository_is_sound_and_gc_loses_nothing(told, git, scene):
     assert process.returncode is not None
 
 
+def test_a_git_that_was_killed_between_two_reads_is_started_again(told, git, scene):
+    workspace, _, commits = told
+    git(workspace.git_dir, "gc", "--prune=now", "--quiet")
+    objects = ObjectStore(workspace.git_dir)
+    for signal_number in (signal.SIGKILL, signal.SIGTERM):
+        assert read_source(objects, commits[1]) == scene.kernel(1, ())
+        objects._batch.send_signal(signal_number)
+        objects._batch.wait()
+    assert read_source(objects, commits[2]) == scene.kernel(*scene.LINEAGE[1][:2])
+    objects.close()
+
+
+def test_a_repository_that_went_away_is_told_in_one_line(told, git):
+    workspace, _, commits = told
+    git(workspace.git_dir, "gc", "--prune=now", "--quiet")
+    objects = ObjectStore(workspace.git_dir)
+    workspace.git_dir.rename(workspace.git_dir.with_name("gone.git"))
+    with pytest.raises(EngineError, match=r"there is no repository at .*/kernels.git any more; put it back"):
+        objects.read(commits[1])
+    objects.close()
+
+
 def test_one_push_takes_the_run_and_its_candidates(told, git, tmp_path):
     workspace, run, commits = told
     git(tmp_path, "init", "--bare", "--quiet", "elsewhere.git")
@@ -201,6 +224,9 @@ def test_objects_cut_short_by_a_power_loss_are_written_again(workspace, scene):
     again = ObjectStore(workspace.git_dir)
     with pytest.raises(EngineError, match=f"{oid} is missing or damaged"):
         again.read(oid)
+    sound = again.write(b"blob", b"sound")
+    with pytest.raises(EngineError, match=f"{oid} is missing or damaged"):
+        list(again.read_many([sound, oid, sound]))
     assert again.write(b"blob", content) == oid
     assert again.read(oid) == content
     again.close()
