@@ -1,6 +1,7 @@
 """Replies of any form give their code, mended and told; no reply makes the parser raise."""
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 from kbtui.domain.verdict import Reason
 from kbtui.generation.repair import Mended, Rejected, find_code, mend, repair
 from kbtui.generation.repair.syntax_prefix import longest_syntax, parses
+from kbtui.generation.signature import input_names
 from kbtui.problems import load_problem
 
-REPLIES = sorted((Path(__file__).parents[1] / "data" / "llm_replies").glob("*.txt"))
+KEPT = Path(__file__).parents[1] / "data" / "llm_replies"
+REPLIES = sorted(KEPT.glob("*.txt"))
+ASKED = sorted((KEPT / "asked").glob("*.json"))
 GOOD = """import torch
 import triton
 import triton.language as tl
@@ -48,6 +52,15 @@ def test_every_real_reply_gives_a_kernel_with_the_entry_point(path):
     assert "@triton.jit" in made.source
     assert any("renamed to kernel_function" in note for note in made.notes)
     assert "```" not in made.source
+
+
+@pytest.mark.parametrize("path", ASKED, ids=lambda p: p.stem)
+def test_every_reply_to_a_prompt_of_ours_gives_a_kernel_and_is_kept_with_its_origin(path):
+    kept = json.loads(path.read_text())
+    assert all(kept[name] for name in ("model", "date", "run", "candidate", "prompt"))
+    made = mended(kept["reply"], input_names(load_problem(kept["problem"]), None))
+    assert "def kernel_function(" in made.source
+    assert "@triton.jit" in made.source
 
 
 @pytest.mark.parametrize(
