@@ -4,8 +4,10 @@ import json
 import re
 from dataclasses import replace
 
-from kbtui.domain.codec import from_plain, to_plain
+from kbtui.budget import budget_of_json
+from kbtui.domain.codec import to_plain
 from kbtui.domain.event import Budget, CommandKind
+from kbtui.errors import UsageError
 from kbtui.tui import fmt
 from kbtui.tui.moment import Moment
 from kbtui.tui.view.standing import Standing, standing_of
@@ -106,9 +108,8 @@ def spent_already(moment: Moment, budget: Budget) -> str:
 def budget_of(argument: str) -> Budget:
     """The inverse of ``budget_argument``; no limits where it is none of this viewer's."""
     try:
-        budget: Budget = from_plain(Budget, json.loads(argument))
-        return budget
-    except (ValueError, TypeError):
+        return budget_of_json(argument)
+    except UsageError:
         return Budget()
 
 
