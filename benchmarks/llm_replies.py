@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,31 +92,37 @@ def _of_run(workspace: Path, run: str) -> Iterator[tuple[str, str, str]]:
 def collect(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     chat, end = OllamaChat(options.host, Timeouts(5.0, 1200.0, 1800.0)), time.monotonic() + options.seconds
-    for place, question in enumerate(questions(options.workspace, options.runs, options.times)):
-        target = options.out / question.file
-        if target.exists():
-            continue
-        if time.monotonic() > end:
-            return
-        if tokens_of(question.prompt) + MOST_REPLY_TOKENS > CONTEXT_TOKENS:
-            continue
-        settings = {"seed": place, "temperature": 0.7, "num_ctx": CONTEXT_TOKENS, "num_predict": MOST_REPLY_TOKENS}
-        reply = chat.reply(options.model, question.prompt, settings, threading.Event())
-        kept = {
-            "model": options.name or options.model,
-            "date": time.strftime("%Y-%m-%d", time.gmtime()),
-            "problem": question.problem,
-            "run": question.run,
-            "candidate": question.candidate,
-            "options": settings,
-            "prompt": question.prompt,
-            "reply": reply.text,
-            "ended": reply.ended,
-            "reply_tokens": reply.reply_tokens,
-            "wall_s": round(reply.wall_s, 1),
-        }
-        target.write_text(json.dumps(kept, indent=1) + "\n")
-        print(f"{question.file}: {reply.ended}, {len(reply.text)} characters, {reply.wall_s:.0f} s", flush=True)
+
+    def ask(place: int, question: Question) -> None:
+        if time.monotonic() < end and not (options.out / question.file).exists():
+            _ask(chat, options, place, question)
+
+    with ThreadPoolExecutor(options.at_once) as pool:
+        every = enumerate(questions(options.workspace, options.runs, options.times))
+        fitting = [(n, q) for n, q in every if tokens_of(q.prompt) + MOST_REPLY_TOKENS <= CONTEXT_TOKENS]
+        for done in as_completed([pool.submit(ask, *asked) for asked in fitting]):
+            done.result()
+
+
+def _ask(chat: OllamaChat, options: argparse.Namespace, place: int, question: Question) -> None:
+    """Ask and keep the reply, as one file."""
+    settings = {"seed": place, "temperature": 0.7, "num_ctx": CONTEXT_TOKENS, "num_predict": MOST_REPLY_TOKENS}
+    reply = chat.reply(options.model, question.prompt, settings, threading.Event())
+    kept = {
+        "model": options.name or options.model,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "problem": question.problem,
+        "run": question.run,
+        "candidate": question.candidate,
+        "options": settings,
+        "prompt": question.prompt,
+        "reply": reply.text,
+        "ended": reply.ended,
+        "reply_tokens": reply.reply_tokens,
+        "wall_s": round(reply.wall_s, 1),
+    }
+    (options.out / question.file).write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"{question.file}: {reply.ended}, {len(reply.text)} characters, {reply.wall_s:.0f} s", flush=True)
 
 
 def judge(options: argparse.Namespace) -> None:
@@ -199,6 +206,7 @@ def main() -> int:
     collecting.add_argument("--out", type=Path, required=True)
     collecting.add_argument("--workspace", type=Path, required=True)
     collecting.add_argument("--times", type=int, default=3, help="how often each prompt is asked")
+    collecting.add_argument("--at-once", type=int, default=1, help="questions asked at the same time")
     collecting.add_argument("--seconds", type=float, default=1800.0)
     collecting.add_argument("runs", nargs="+")
     collecting.set_defaults(do=collect)
