@@ -1,12 +1,19 @@
 """Record pools for --device replay:POOL on a device: many unlike candidates a sample, each at full fidelity.
 
-usage: python benchmarks/record_pools.py [--device cuda:0] [--samples NAME,NAME] [--seconds 540] [--candidates 48]
+usage: python benchmarks/record_pools.py [--device cuda:0] [--samples NAME,NAME] [--seconds 540] [--candidates 42]
 
-One command that resumes: it goes on where the last call stopped, takes the samples in turn (the one with the fewest
-candidates first, until --seconds are over) and writes a pool as soon as a sample has all of its candidates; the same
-call again and again ends with all pools written. Nothing is pruned: every candidate climbs to the confirm rung unless
-it is found wrong, which is kept too. One in eight is profiled. Half of the questions to a generator come with hints,
-half without, so that a replay can tell what hints are worth.
+One command that resumes: it goes on where the last call stopped, takes the samples in turn (one that was begun before
+the others, until --seconds are over) and writes a pool as soon as a sample has all of its candidates; the same call
+again and again ends with all pools written. A call that is killed loses the candidate it was at. Calls on two GPUs of
+one machine, each with samples of its own, go side by side. Nothing is pruned: every candidate climbs to the confirm
+rung, through every stage of the gate, unless it is found wrong, which is kept too. One in twelve is profiled. Half of
+the questions to a generator come with hints, half without, so that a replay can tell what hints are worth.
+
+What makes it cheap, and leaves the record what a run would have left: all candidates are asked the gate's questions of
+one seed, as those of one run are, so that the referee knows the answers; what comes next compiles ahead for every
+stage of the gate; PyTorch is timed once a call, when the problem is opened, and not again beside every candidate
+(a replay draws times of either side by itself; what a confirmation cost is therefore told too low by those pairs, to
+the disadvantage of whoever saves on confirmations); a candidate far behind the fastest gets the fewest pairs.
 
 Effects: the device; one file of JSON lines a sample in --work, appended to after each candidate; pools in --out.
 """
@@ -32,14 +39,16 @@ from kbtui.domain.candidate import Candidate, Origin, Proposal, source_sha
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, ProblemReport
 from kbtui.domain.measurement import LiveSample
-from kbtui.domain.pool import Pool, PoolCandidate, PoolHeader, RecordedRung
+from kbtui.domain.pool import Pool, PoolCandidate, PoolHeader, RecordedRung, ShapeSamples
 from kbtui.domain.problem import Problem
 from kbtui.domain.profile import Diagnosis
 from kbtui.domain.proposal import Phase, ProposalRequest
-from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
+from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
 from kbtui.engine.ports import Device, Generator
 from kbtui.errors import KbtuiError
+from kbtui.evaluation.baselines import EAGER
 from kbtui.evaluation.devices import open_device
+from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.environment import environment_of
 from kbtui.generation import make_generators
 from kbtui.pool_file import samples_by_process, write_pool
@@ -50,7 +59,17 @@ ROOT = Path(__file__).parents[1]
 GENERATORS = ("playbook", "rewrites")
 #: Drafts of every structure, about twice, come before anything else; then so many answers to a question.
 DRAFTS, ANSWERS = 14, 2
-PROFILE_ONE_IN = 8
+PROFILE_ONE_IN = 12
+#: Questions are asked ahead until so many answers wait; they compile meanwhile.
+AHEAD = 6
+#: A confirmation takes seven children beside the one or two of the rungs below: so many wait warm on a GPU.
+SPARES = 9
+#: Far behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process do.
+FAR_BEHIND, FEWEST_PAIRS = 1.35, 4
+#: A kept sample is rounded to so many decimals of a microsecond: a nanosecond is below any noise here.
+SAMPLE_DECIMALS = 3
+#: The gate's questions, as a run's seed fixes them.
+SEED = 0
 HINTS_A_QUESTION = 4
 #: A parent slower than this part of the fastest is not asked about: nobody would refine it.
 WORTH_ASKING = 0.5
@@ -160,11 +179,23 @@ def heads(candidates: list[PoolCandidate]) -> list[tuple[PoolCandidate, float]]:
 
 def speed_of(candidate: PoolCandidate) -> float | None:
     """Its speed over the first kernel where it was confirmed; the first kernel's own is one."""
-    confirmed = candidate.at(CONFIRM)
-    if confirmed is None or not confirmed.outcome.verdict.ok or confirmed.outcome.measurement is None:
+    return speed_at(candidate.at(CONFIRM), candidate.origin)
+
+
+def speed_at(recorded: RecordedRung | None, origin: Origin) -> float | None:
+    """Its speed over the first kernel on this rung; None where it was not timed there."""
+    if recorded is None or not recorded.outcome.verdict.ok or recorded.outcome.measurement is None:
         return None
-    met = confirmed.outcome.measurement.against("first")
-    return met.ratio if met else 1.0 if candidate.origin.generator == "seed" else None
+    if origin.generator == "seed":
+        return 1.0
+    met = recorded.outcome.measurement.against("first")
+    return met.ratio if met else None
+
+
+def confirming_rung(measured: float | None, fastest: float) -> Rung:
+    """With the fewest pairs for who is far behind: where it stands is plain. Both are speeds over the first kernel."""
+    behind = measured is not None and measured * FAR_BEHIND < fastest
+    return replace(DEFAULT_LADDER[CONFIRM], max_pairs=FEWEST_PAIRS) if behind else DEFAULT_LADDER[CONFIRM]
 
 
 @dataclass(slots=True)
@@ -177,29 +208,46 @@ class Recorder:
     recording: Recording
     report: ProblemReport
     say: Callable[[str], None]
-    longest_s: float = 0.0
+    longest_s: dict[bool, float] = field(default_factory=dict)
 
     def run(self, n_candidates: int, left_s: Callable[[], float]) -> None:
         """At most this many in all; none is begun that might not be finished in the time left."""
-        while len(self.recording.candidates) < n_candidates and left_s() > self.longest_s:
-            if not self.recording.planned and not self._plan():
+        while len(self.recording.candidates) < n_candidates and left_s() > self._likely_s():
+            if not self._plan():
                 return
-            for _, proposal in self.recording.planned[:4]:
-                self.device.prefetch(proposal.source)
-            began = time.monotonic()
+            for _, proposal in self.recording.planned[:AHEAD]:
+                compile_ahead(self.device, proposal.source)
+            began, profiled = time.monotonic(), self._profiled()
             parent, proposal = self.recording.planned[0]
             candidate = self._evaluated(parent, proposal)
             self.recording.append("candidate", candidate)
-            self.longest_s = max(self.longest_s, 1.2 * (time.monotonic() - began))
-            self.say(self._line(candidate, time.monotonic() - began))
+            took_s = time.monotonic() - began
+            self.longest_s[profiled] = max(self.longest_s.get(profiled, 0.0), took_s)
+            self.say(self._line(candidate, took_s))
+
+    def _profiled(self) -> bool:
+        return len(self.recording.candidates) % PROFILE_ONE_IN == 0
+
+    def _likely_s(self) -> float:
+        """What the next candidate takes at most, as far as others of its kind tell."""
+        return self.longest_s.get(self._profiled(), max(self.longest_s.values(), default=0.0))
 
     def _plan(self) -> bool:
-        """Ask until somebody answers; False where nobody has anything left to say."""
-        if not self.recording.candidates:
+        """Have answers wait, so that they compile meanwhile; False where nobody has anything left to say.
+
+        The first kernel comes before all, but after the drafts were asked for.
+        """
+        recording = self.recording
+        while len(recording.planned) < AHEAD and self._ask():
+            pass
+        if not recording.candidates:
             assert self.problem.kernel_source is not None
             first = Proposal(self.problem.kernel_source, Origin("seed", "first_kernel"), "first", "the first kernel")
-            self.recording.planned.append((None, first))
-            return True
+            recording.planned = [(None, first), *(p for p in recording.planned if p[1].source != first.source)]
+        return bool(recording.planned)
+
+    def _ask(self) -> bool:
+        """Ask until somebody answers; False where nobody does."""
         while (question := next_question(self.recording, tuple(self.generators))) is not None:
             began = time.monotonic()
             found = self._answers(question)
@@ -227,13 +275,12 @@ class Recorder:
         return tuple(p if p.origin.hint in chosen else replace(p, origin=replace(p.origin, hint=None)) for p in found)
 
     def _evaluated(self, parent: str | None, proposal: Proposal) -> PoolCandidate:
-        number = len(self.recording.candidates)
-        profiled = number % PROFILE_ONE_IN == 0
         rungs: list[RecordedRung] = []
         passed = -1
-        for rung in (COMPILE, SCREEN, MEASURE, *((PROFILE,) if profiled else ()), CONFIRM):
-            evaluated = self.device.evaluate(self._request(number, proposal, rung, passed), _unwatched)
-            rungs.append(_recorded(rung, evaluated))
+        for index in (COMPILE, SCREEN, MEASURE, *((PROFILE,) if self._profiled() else ()), CONFIRM):
+            rung = DEFAULT_LADDER[index] if index < CONFIRM else self._confirming(rungs, proposal.origin)
+            evaluated = self.device.evaluate(self._request(proposal, rung, passed), _unwatched)
+            rungs.append(_recorded(index, evaluated))
             if not evaluated.outcome.verdict.ok:
                 break
             passed = max(passed, evaluated.outcome.verdict.stage)
@@ -242,11 +289,17 @@ class Recorder:
             proposal.summary, proposal.notes, tuple(rungs),
         )  # fmt: skip
 
-    def _request(self, number: int, proposal: Proposal, rung: int, passed: int) -> EvaluationRequest:
+    def _confirming(self, rungs: list[RecordedRung], origin: Origin) -> Rung:
+        others = (speed_at(c.at(MEASURE), c.origin) for c in self.recording.candidates)
+        measured = next((speed_at(r, origin) for r in rungs if r.rung == MEASURE), None)
+        return confirming_rung(measured, max((s for s in others if s), default=0.0))
+
+    def _request(self, proposal: Proposal, rung: Rung, passed: int) -> EvaluationRequest:
+        """The first kernel meets itself: its times then come in pairs and by process, as everybody's do."""
         first = self.problem.kernel_source
-        opponent = Opponent("first", first) if first and first != proposal.source else None
-        name = f"c{number + 1:04d}"
-        return EvaluationRequest(name, proposal.source, DEFAULT_LADDER[rung], number, passed, None, opponent)
+        opponent = Opponent("first", first) if first else None
+        name = f"c{len(self.recording.candidates) + 1:04d}"
+        return EvaluationRequest(name, proposal.source, rung, SEED, passed, None, opponent)
 
     def _line(self, candidate: PoolCandidate, took_s: float) -> str:
         last, speed = candidate.highest, speed_of(candidate)
@@ -254,7 +307,17 @@ class Recorder:
             f"{speed:.2f}x over the first" if speed else f"{last.outcome.verdict.reason}: {last.outcome.verdict.detail}"
         )
         n = len(self.recording.candidates)
-        return f"{self.problem.spec.name} {n}: {candidate.summary[:60]}: {ended[:90]} ({took_s:.1f} s)"
+        by_rung = " + ".join(f"{r.outcome.wall_s:.1f}" for r in candidate.rungs)
+        return f"{self.problem.spec.name} {n}: {candidate.summary[:60]}: {ended[:90]} ({took_s:.1f} s: {by_rung})"
+
+
+def compile_ahead(device: Device, source: str) -> None:
+    """For every stage of the gate where compiling is what an evaluation would wait for."""
+    match device:
+        case CudaDevice():
+            device.prefetch(source, (1, 4))
+        case _:
+            device.prefetch(source)
 
 
 def diagnosis_of(candidate: PoolCandidate) -> Diagnosis | None:
@@ -272,7 +335,12 @@ def _as_candidate(parent: PoolCandidate | None) -> Candidate | None:
 def _recorded(rung: int, evaluated: Evaluated) -> RecordedRung:
     samples = next((a.content for a in evaluated.attachments if a.name.startswith("samples-")), None)
     by_process = samples_by_process(json.loads(samples)) if samples else ()
-    return RecordedRung(rung, replace(evaluated.outcome, artifacts=()), by_process)
+    return RecordedRung(rung, replace(evaluated.outcome, artifacts=()), tuple(map(_rounded, by_process)))
+
+
+def _rounded(samples: ShapeSamples) -> ShapeSamples:
+    rounded = tuple(tuple(round(us, SAMPLE_DECIMALS) for us in process) for process in samples.processes)
+    return ShapeSamples(samples.shape, rounded)
 
 
 def _unwatched(sample: LiveSample) -> None: ...
@@ -291,11 +359,13 @@ def record(options: argparse.Namespace, name: str, until: float) -> bool:
     problem = load_problem(name)
     recording = Recording.read(options.work / f"{name}.jsonl")
     with tempfile.TemporaryDirectory(prefix="kbtui-record-") as scratch:
-        device = open_device(options.device, Path(scratch))
+        device = _device(options.device, Path(scratch))
         try:
             _check_same(recording, device, problem)
             began = time.monotonic()
             report = device.open(problem)
+            if isinstance(device, CudaDevice):
+                device.leave_out(EAGER)
             if recording.header is None:
                 recording.append("header", header_of(device, problem, name, report, time.monotonic() - began))
             recorder = Recorder(device, problem, make_generators(GENERATORS), recording, report, _say)
@@ -319,6 +389,10 @@ def _check_same(recording: Recording, device: Device, problem: Problem) -> None:
         raise SystemExit(f"{recording.path} is of {header.device.name} or of another problem: move it away first")
 
 
+def _device(key: str, scratch: Path) -> Device:
+    return CudaDevice(key, scratch, spares=SPARES) if key.startswith("cuda") else open_device(key, scratch)
+
+
 def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower().removeprefix("nvidia ")).strip("-")
 
@@ -332,7 +406,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--samples", default=",".join(sample_names()), help="default: all six")
     parser.add_argument("--seconds", type=float, default=540.0, help="begin no candidate that may not end within these")
-    parser.add_argument("--candidates", type=int, default=48, help="of each sample")
+    parser.add_argument("--candidates", type=int, default=42, help="of each sample")
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks/pools/recording")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/pools")
     options = parser.parse_args()
@@ -340,7 +414,7 @@ def main() -> int:
     until = time.monotonic() + options.seconds
     names = options.samples.split(",")
     have = {n: len(Recording.read(options.work / f"{n}.jsonl").candidates) for n in names}
-    left = sorted((n for n in names if have[n] < options.candidates), key=lambda n: (have[n], names.index(n)))
+    left = sorted((n for n in names if have[n] < options.candidates), key=lambda n: (-have[n], names.index(n)))
     done = len(names) - len(left)
     for name in left:
         if time.monotonic() >= until:

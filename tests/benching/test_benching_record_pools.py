@@ -5,9 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record_pools import Asked, Recorder, Recording, header_of, heads, next_question, speed_of
+from benchmarks.record_pools import (
+    FAR_BEHIND,
+    FEWEST_PAIRS,
+    PROFILE_ONE_IN,
+    Asked,
+    Recorder,
+    Recording,
+    confirming_rung,
+    header_of,
+    heads,
+    next_question,
+    speed_of,
+)
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest
 from kbtui.domain.pool import PoolCandidate, pool_of_rows, pool_rows
-from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.generation.replay import recorded_generators
 from kbtui.pool_file import write_pool
@@ -16,9 +29,9 @@ from tests.fakes.search import PROBLEM, Numbered, PlantedDevice
 NAMES = ("playbook",)
 
 
-def recorded(path: Path, n: int, calls: int | None = None) -> Recording:
+def recorded(path: Path, n: int, calls: int | None = None, device: PlantedDevice | None = None) -> Recording:
     """One call that records up to ``n`` candidates, cut short after so many looks at the clock."""
-    recording, device = Recording.read(path), PlantedDevice()
+    recording, device = Recording.read(path), device or PlantedDevice()
     report = device.open(PROBLEM)
     if recording.header is None:
         recording.append("header", header_of(device, PROBLEM, "toy", report, 1.0))
@@ -58,7 +71,7 @@ def test_everybody_climbs_to_the_top_but_who_is_found_wrong(tmp_path: Path) -> N
     assert all(c.highest.rung == SCREEN for c in wrong)
     for number, candidate in enumerate(candidates):
         if candidate not in wrong:
-            profiled = (PROFILE,) if number % 8 == 0 else ()
+            profiled = (PROFILE,) if number % PROFILE_ONE_IN == 0 else ()
             assert tuple(r.rung for r in candidate.rungs) == (COMPILE, SCREEN, MEASURE, *profiled, CONFIRM)
 
 
@@ -107,3 +120,40 @@ def test_the_first_kernels_speed_is_one_and_of_who_was_not_confirmed_nothing_is_
     assert speed_of(first) == 1.0
     wrong = [c for c in recording.candidates if not c.highest.outcome.verdict.ok]
     assert all(speed_of(c) is None for c in wrong)
+
+
+def test_who_is_far_behind_is_confirmed_by_fewer_pairs_and_by_as_many_processes() -> None:
+    near, far = confirming_rung(1.0, 0.99 * FAR_BEHIND), confirming_rung(1.0, 1.01 * FAR_BEHIND)
+    assert near == confirming_rung(None, 3.0) == DEFAULT_LADDER[CONFIRM]
+    assert far.max_pairs == FEWEST_PAIRS < near.max_pairs
+    assert (far.process_pairs, far.gate_stage) == (near.process_pairs, near.gate_stage)
+
+
+def test_every_candidate_is_asked_the_gates_questions_of_one_seed(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Watched(PlantedDevice):
+        def evaluate(self, request: EvaluationRequest, on_sample: object) -> Evaluated:
+            asked.append(request.seed)
+            return super().evaluate(request, on_sample)
+
+    recorded(tmp_path / "toy.jsonl", 6, device=Watched())
+    assert len(asked) > 6
+    assert len(set(asked)) == 1
+
+
+def test_answers_wait_while_others_are_evaluated(tmp_path: Path) -> None:
+    compiling: list[str] = []
+    ahead: list[str] = []
+
+    class Compiling(PlantedDevice):
+        def prefetch(self, source: str) -> None:
+            compiling.append(source)
+
+        def evaluate(self, request: EvaluationRequest, on_sample: object) -> Evaluated:
+            if request.candidate == "c0001" and not ahead:
+                ahead.extend(compiling)
+            return super().evaluate(request, on_sample)
+
+    sources = [c.source for c in recorded(tmp_path / "toy.jsonl", 3, device=Compiling()).candidates]
+    assert sources == ahead

@@ -96,12 +96,13 @@ class CudaDevice:
         with self._lock.held():
             return vet(self._zygote, problem, self.spec, Proof.GPU, allclose)
 
-    def prefetch(self, source: str) -> None:
-        """Compile for the timed shapes, and for the hidden ones that the first stage runs."""
+    def prefetch(self, source: str, stages: tuple[int, ...] = (1,)) -> None:
+        """Compile for the timed shapes, and for the hidden ones that these stages of the gate run, each by itself."""
         if self._opened is not None:
             with contextlib.suppress(KbtuiError, RuntimeError):
                 if self._opened.static(source).ok:
-                    self._opened.compile(source, (1,))
+                    for stage in stages:
+                        self._opened.compile(source, (stage,))
 
     def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
         """See the port. Never raises for a candidate's failure or for one of ours."""

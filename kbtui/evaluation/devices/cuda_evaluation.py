@@ -30,7 +30,7 @@ from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import looks
 from kbtui.evaluation.modelled.time import ModelledTime
-from kbtui.evaluation.process import WorkerFailure
+from kbtui.evaluation.process import Worker, WorkerFailure
 from kbtui.evaluation.profiling.diagnose import diagnose
 from kbtui.evaluation.profiling.ncu import Profiler
 
@@ -199,9 +199,8 @@ class Evaluation:
             others = [threads.submit(sides.opponent, name, o.source) for name, o in named.items()]
             if confirming:
                 others += [threads.submit(sides.baseline, name) for name in self.opened.baselines]
-        for future in (mine, *others):
-            if future.exception() is None:
-                held.callback(future.result().worker.kill)
+        started = [future.result().worker for future in (mine, *others) if future.exception() is None]
+        held.callback(_kill_all, started)
         return mine.result(), tuple(f.result() for f in others)
 
     def _match(self, side: Side, opponents: tuple[Side, ...], log: MatchLog) -> Match:
@@ -289,6 +288,13 @@ class Evaluation:
 
     def _ours(self, reason: Reason, told: str) -> Verdict:
         return unverified(reason, self.rung.gate_stage, Proof.GPU, next(iter(told.splitlines()), "")[:300])
+
+
+def _kill_all(workers: list[Worker]) -> None:
+    """At the same time: with a GPU's memory mapped the end of one takes as long as many a check."""
+    with ThreadPoolExecutor(max_workers=max(1, len(workers))) as threads:
+        for worker in workers:
+            threads.submit(worker.kill)
 
 
 def _leads(comparisons: tuple[Comparison, ...]) -> bool:

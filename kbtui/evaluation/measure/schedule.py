@@ -24,6 +24,12 @@ def looks(max_pairs: int, first: int = 3) -> tuple[int, ...]:
     return (*taken, max_pairs) if max_pairs > 0 else ()
 
 
+#: A call that takes so long, microseconds, is steady by itself.
+LONG_CALL_US, FEWEST_LONG = 5000.0, 2
+
+
 def calls_per_block(call_us: float, target_us: float = 1500.0, low: int = 4, high: int = 24) -> int:
     """Timed calls in one turn: enough for a stable median of short kernels, few for long ones."""
+    if call_us >= LONG_CALL_US:
+        return min(low, FEWEST_LONG)
     return max(low, min(high, round(target_us / max(call_us, 1e-3))))
