@@ -1,0 +1,86 @@
+"""Kernels of several problems put to the gate side by side on one device, each problem in a lane of its own.
+
+A lane has a device of its own in a folder of its own: while one opens or compiles, another has the GPU, of which
+kbtui's lock lets in one at a time. Effects: devices and their children, threads, temporary folders.
+"""
+
+import contextlib
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from kbtui.engine.ports import Device
+from kbtui.errors import KbtuiError
+from kbtui.evaluation.devices import open_device
+from kbtui.problems import load_problem
+
+Job = TypeVar("Job")
+_COMPILE_TIMEOUT_S, _SPARES = 150.0, 3
+
+
+def in_lanes(
+    device_key: str,
+    groups: Mapping[str, Sequence[Job]],
+    sources: Callable[[Job], Sequence[str]],
+    do: Callable[[Device, Job], None],
+    until: float,
+    n_lanes: int,
+) -> dict[str, str]:
+    """``do`` each job on a device with its problem open, groups by problem, the largest first, until then.
+
+    ``sources`` of a job are compiled ahead. Returns why a problem could not be opened, by problem.
+    """
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    refused: dict[str, str] = {}
+    for problem in sorted(groups, key=lambda p: -len(groups[p])):
+        waiting.put(problem)
+
+    def lane() -> None:
+        with tempfile.TemporaryDirectory(prefix="kbtui-lane-") as root, contextlib.suppress(queue.Empty):
+            device = _device(device_key, Path(root))
+            try:
+                while time.monotonic() < until:
+                    problem = waiting.get_nowait()
+                    try:
+                        _group(device, problem, groups[problem], sources, do, until)
+                    except KbtuiError as error:
+                        refused[problem] = str(error)
+            finally:
+                device.close()
+
+    threads = [threading.Thread(target=lane) for _ in range(min(n_lanes, len(groups)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return refused
+
+
+def _device(key: str, root: Path) -> Device:
+    """With no baseline to time; patient where lanes share the cores that compile."""
+    if key.startswith("cuda"):
+        from kbtui.evaluation.devices.cuda import CudaDevice
+
+        return CudaDevice(key, root, compile_timeout_s=_COMPILE_TIMEOUT_S, spares=_SPARES, baselines=())
+    return open_device(key, root)
+
+
+def _group(
+    device: Device,
+    problem: str,
+    jobs: Sequence[Job],
+    sources: Callable[[Job], Sequence[str]],
+    do: Callable[[Device, Job], None],
+    until: float,
+) -> None:
+    device.open(load_problem(problem))
+    for job in jobs:
+        for source in sources(job):
+            device.prefetch(source)
+    for job in jobs:
+        if time.monotonic() < until:
+            do(device, job)
