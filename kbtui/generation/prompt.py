@@ -102,8 +102,15 @@ def _answer(request: ProposalRequest) -> str:
         "Answer with one Python code block and nothing else. It is a whole file: its imports (torch, triton, "
         "triton.language as tl), kernels under @triton.jit with every size used in a tile's shape annotated "
         f"tl.constexpr, and def kernel_function({names}) that allocates the output, launches the kernels and "
-        "returns it. Mask every load and store. No examples, no tests, no timing."
+        f"returns it. Mask every load and store. No examples, no tests, no timing.{_unlike(request)}"
     )
+
+
+def _unlike(request: ProposalRequest) -> str:
+    """Small models give the kernel back as it came: 16 of the first 22 replies of one did."""
+    if request.parent_source is None:
+        return ""
+    return " A copy of the kernel above is thrown away: change what the diagnosis and the hints point at."
 
 
 def _fenced(source: str) -> str:

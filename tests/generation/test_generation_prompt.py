@@ -59,6 +59,14 @@ def test_a_full_request_is_told_with_its_numbers(request_for):
     assert "def kernel_function(x)" in found["Answer"]
 
 
+def test_a_copy_of_the_parent_is_not_asked_for(request_for):
+    improved = build_prompt(request_for("softmax", source=load_problem("softmax").kernel_source))
+    first = build_prompt(request_for("softmax"))
+
+    assert "A copy of the kernel above is thrown away" in sections(improved)["Answer"]
+    assert "kernel above" not in sections(first)["Answer"]
+
+
 def test_the_signature_is_the_parents(request_for):
     source = load_problem("linear_relu_div").kernel_source
 
