@@ -16,7 +16,7 @@ from kbtui.problems import load_problem
 
 KEPT = Path(__file__).parents[1] / "data" / "llm_replies"
 REPLIES = sorted(KEPT.glob("*.txt"))
-ASKED = sorted((KEPT / "asked").glob("*.json"))
+ASKED = sorted((KEPT / "asked").glob("*-*.json"))
 GOOD = """import torch
 import triton
 import triton.language as tl
@@ -118,6 +118,13 @@ def test_a_good_source_is_left_as_it_is_and_nothing_is_said():
         ("def kernel_function", "def run", "entry point run renamed to kernel_function"),
         ("    return out\n", "    return out\n\n\nprint(kernel_function(torch.ones(3)))\n", "left out 1 example"),
         ("    return out\n", '    return out\n\n\nif __name__ == "__main__":\n    pass\n', "left out 1 example"),
+        (
+            "import torch\n",
+            "import torch\nfrom samples.draws import draw\n",
+            "left out `from samples.draws import draw`",
+        ),
+        ("import torch\n", "import torch\nimport numpy as np\n", "left out `import numpy as np`"),
+        ("    at = ", "    for _ in tl.arange(0, n, BLOCK):\n        pass\n    at = ", "made 1 loop over tl.arange"),
         ("def double", "def kernel_function", "kernel kernel_function renamed to device_kernel"),
     ],
 )
@@ -134,6 +141,14 @@ def test_what_is_mendable_is_mended_and_told(old, new, note):
     assert "import triton.language as tl" in made.source
     assert "BLOCK: tl.constexpr" in made.source
     assert mend(made.source, ("x",)) == Mended(made.source, ())
+
+
+def test_a_foreign_import_that_is_used_is_left_for_the_gate_to_refuse():
+    source = GOOD.replace("import torch\n", "import torch\nimport numpy\n").replace(
+        "out = ", "numpy.empty(1)\n    out = "
+    )
+
+    assert mend(source, ("x",)) == Mended(source, ())
 
 
 def test_a_cut_off_reply_keeps_what_is_whole_and_says_so():

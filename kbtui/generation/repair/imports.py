@@ -1,7 +1,9 @@
-"""Adds the imports a kernel file uses but lacks. Pure."""
+"""Adds the imports a kernel file uses but lacks, and leaves out foreign ones that it does not use. Pure."""
 
 import libcst as cst
 import libcst.matchers as m
+
+from kbtui.generation.rewrites.syntax import dotted
 
 _IMPORTS = {
     "torch": "import torch",
@@ -10,6 +12,42 @@ _IMPORTS = {
     "math": "import math",
     "libdevice": "from triton.language.extra import libdevice",
 }
+
+
+_OURS = frozenset({"torch", "triton", "math", "typing", "__future__"})
+
+
+def drop_unused(module: cst.Module) -> tuple[cst.Module, tuple[str, ...]]:
+    """Leaves out imports from elsewhere that nothing uses: models copy those of the reference they were shown."""
+    used = {
+        cst.ensure_type(n, cst.Name).value for s in module.body if not _is_import(s) for n in m.findall(s, m.Name())
+    }
+    dropped = [s for s in module.body if _is_import(s) and _is_foreign(s) and not (_bound_by(s) & used)]
+    if not dropped:
+        return module, ()
+    notes = tuple(f"left out `{cst.Module([s]).code.strip()}`, which nothing uses" for s in dropped)
+    return module.with_changes(body=[s for s in module.body if s not in dropped]), notes
+
+
+def _is_import(statement: cst.BaseStatement | cst.SimpleStatementLine) -> bool:
+    return m.matches(statement, m.SimpleStatementLine(body=[m.Import() | m.ImportFrom()]))
+
+
+def _is_foreign(statement: cst.BaseStatement | cst.SimpleStatementLine) -> bool:
+    """Of no module that kernels are made with. What a star brings is not known, so it stays."""
+    part = cst.ensure_type(statement, cst.SimpleStatementLine).body[0]
+    if isinstance(part, cst.ImportFrom):
+        relative = bool(part.relative) or part.module is None
+        return not isinstance(part.names, cst.ImportStar) and (relative or _root(part.module) not in _OURS)
+    return all(_root(alias.name) not in _OURS for alias in cst.ensure_type(part, cst.Import).names)
+
+
+def _root(module: cst.BaseExpression | None) -> str:
+    return dotted(module).split(".")[0] if module is not None else ""
+
+
+def _bound_by(statement: cst.BaseStatement | cst.SimpleStatementLine) -> set[str]:
+    return _bound(cst.Module([cst.ensure_type(statement, cst.SimpleStatementLine)]))
 
 
 def add_missing(module: cst.Module) -> tuple[cst.Module, tuple[str, ...]]:

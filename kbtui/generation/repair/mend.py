@@ -1,11 +1,11 @@
-"""Mends a source so that the gate can run it: imports, decorators, constexpr, entry point. Pure."""
+"""Mends a source so that the gate can run it: imports, decorators, constexpr, loops, entry point. Pure."""
 
 from collections.abc import Callable, Sequence
 
 import libcst as cst
 
 from kbtui.domain.verdict import Reason
-from kbtui.generation.repair import entry_point, imports, kernels, top_level
+from kbtui.generation.repair import entry_point, imports, kernels, loop_ranges, top_level
 from kbtui.generation.repair.syntax_prefix import nesting, parses
 from kbtui.generation.repair.values import Mended, Rejected
 
@@ -17,6 +17,8 @@ _MENDERS: tuple[Mender, ...] = (
     top_level.drop_examples,
     kernels.mend_annotations,
     kernels.mend_constexpr,
+    loop_ranges.mend_loops,
+    imports.drop_unused,
     imports.add_missing,
 )
 _MAX_NESTING = 60
