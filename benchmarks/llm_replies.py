@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from hints import load_hints
 from kbtui.commands.verify import whole_gate
 from kbtui.commands.where import open_reader
-from kbtui.domain.proposal import Phase
+from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.engine.requests import proposal_request
 from kbtui.engine.session import hint_chooser
 from kbtui.errors import UsageError
@@ -77,6 +77,12 @@ def questions(workspace: Path, runs: list[str], times: int) -> Iterator[Question
 
 
 def _of_run(workspace: Path, run: str) -> Iterator[tuple[str, str, str]]:
+    for candidate, request in requests_of(workspace, run):
+        yield request.problem.spec.name, candidate, build_prompt(request)
+
+
+def requests_of(workspace: Path, run: str) -> Iterator[tuple[str, ProposalRequest]]:
+    """What a generator was to be told of each candidate that was measured and diagnosed, fastest first."""
     reader = open_reader(workspace)
     state: RunState = reader.state(run)
     assert state.started is not None
@@ -85,8 +91,8 @@ def _of_run(workspace: Path, run: str) -> Iterator[tuple[str, str, str]]:
     for tried in sorted(measured, key=lambda t: -(t.score or 0.0)):
         action = Propose("llm", tried.candidate.id, Phase.NARROW, 1, "asked by hand")
         hints = hint_chooser(problem, load_hints())(state, action)
-        request = proposal_request(state, action, problem, lambda c: reader.source(state.tried[c].commit), hints)
-        yield problem.spec.name, tried.candidate.id, build_prompt(request)
+        source_of: Callable[[str], str] = lambda c: reader.source(state.tried[c].commit)  # noqa: E731
+        yield tried.candidate.id, proposal_request(state, action, problem, source_of, hints)
 
 
 def collect(options: argparse.Namespace) -> None:
@@ -125,9 +131,14 @@ def _ask(chat: OllamaChat, options: argparse.Namespace, place: int, question: Qu
     print(f"{question.file}: {reply.ended}, {len(reply.text)} characters, {reply.wall_s:.0f} s", flush=True)
 
 
+def kept_replies(folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Name and content of every reply; ``questions.json`` beside them is none."""
+    return [(path.name, json.loads(path.read_text())) for path in sorted(folder.glob("*-*.json"))]
+
+
 def judge(options: argparse.Namespace) -> None:
     """A table on stdout, every reply's verdicts into ``--out``."""
-    kept = [(path.name, json.loads(path.read_text())) for path in sorted(options.dir.glob("*.json"))]
+    kept = kept_replies(options.dir)
     found: list[dict[str, Any]] = []
     for name in sorted({k["problem"] for _, k in kept}):
         found += _judge_problem(name, [(n, k) for n, k in kept if k["problem"] == name], options.device)

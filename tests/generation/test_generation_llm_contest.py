@@ -1,0 +1,95 @@
+"""Kept replies meet as many rewrites of the same question, and what became of each is counted as it was."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.llm_contest import (
+    LLM,
+    REWRITES,
+    Contest,
+    answers,
+    counts,
+    judged,
+    kept_rows,
+    read_questions,
+    request_from_plain,
+    request_to_plain,
+)
+from benchmarks.llm_replies import kept_replies
+from kbtui.domain.evaluation import Evaluated, RungOutcome
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
+from kbtui.domain.verdict import Proof, Reason, rejected, verified
+from kbtui.generation.prompt import build_prompt
+
+ASKED = Path(__file__).parents[1] / "data" / "llm_replies" / "asked"
+
+
+class Scripted:
+    """A device on which every kernel is right; times come from a list of outcomes, one a look."""
+
+    def __init__(self, *looks: Outcome | None) -> None:
+        self.looks = list(looks)
+
+    def evaluate(self, request, on_sample):
+        if request.rung.max_pairs == 0:
+            return Evaluated(RungOutcome(verified(request.rung.gate_stage, Proof.GPU, "37 checks"), 0.0, 0.0))
+        look = self.looks.pop(0)
+        if look is None:
+            return Evaluated(RungOutcome(rejected(Reason.WRONG_VALUES, 4, Proof.GPU, "late"), 0.0, 0.0))
+        found = Comparison(request.incumbent.id, look, 1.1, 1.0, 1.2, 0.9, 12, request.rung.process_pairs)
+        measured = Measurement(Clock.MEASURED, (), (found,))
+        return Evaluated(RungOutcome(verified(4, Proof.GPU), 0.0, 0.0, measurement=measured))
+
+
+@pytest.fixture(scope="module")
+def every():
+    return list(answers(ASKED))
+
+
+def test_every_reply_is_there_once_beside_one_rewrite_of_its_question(every):
+    replies = [a for a in every if a.generator == LLM]
+
+    assert sorted(a.label for a in replies) == sorted(name for name, _ in kept_replies(ASKED))
+    for question in {(a.problem, a.question) for a in every}:
+        mine = [a.generator for a in every if (a.problem, a.question) == question]
+        assert mine.count(REWRITES) <= mine.count(LLM)
+    assert sum(a.generator == REWRITES for a in every) >= 0.9 * len(replies)
+    assert len({a.key for a in every}) == len(every)
+
+
+def test_a_question_comes_back_from_its_file_as_it_was_asked():
+    for request in read_questions(ASKED):
+        assert request_from_plain(json.loads(json.dumps(request_to_plain(request)))) == request
+        assert request.diagnosis is not None
+        assert request.diagnosis.sentence in build_prompt(request)
+
+
+def test_who_leads_once_is_looked_at_again_in_fresh_processes(every):
+    answer = next(a for a in every if a.source is not None)
+
+    assert judged(Scripted(Outcome.SLOWER), answer)["outcome"] == "slower"
+    found = judged(Scripted(Outcome.FASTER, Outcome.TIE), answer)
+    assert (found["outcome"], found["processes"]) == ("tie", 3)
+    assert judged(Scripted(Outcome.FASTER, None), answer)["reason"] == "wrong_values"
+
+
+def test_what_was_found_is_kept_and_only_our_own_failures_are_tried_again(every, tmp_path):
+    answer = next(a for a in every if a.source is not None)
+    contest = Contest(tmp_path / "out.json", {})
+
+    contest.keep(_row(answer, "verified", "ok", outcome="faster"))
+    contest.keep(_row(replace(answer, label="other"), "unverified", "harness_failed"))
+    contest.keep(_row(replace(answer, label="third"), "rejected", "wrong_values"))
+
+    assert {key[3] for key in kept_rows(tmp_path / "out.json")} == {answer.label, "third"}
+    counted = counts(contest.rows)[answer.generator]
+    assert (counted["answers"], counted["verified"], counted["faster"]) == (3, 1, 1)
+    assert counted["failed"] == {"unverified: harness_failed": 1, "rejected: wrong_values": 1}
+
+
+def _row(answer, verdict: str, reason: str, **more: str) -> dict:
+    return {"generator": answer.generator, "problem": answer.problem, "question": answer.question,
+            "label": answer.label, "verdict": verdict, "reason": reason, "detail": "", **more}  # fmt: skip
