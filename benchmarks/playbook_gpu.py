@@ -4,9 +4,12 @@ Run from the repository's root on a machine with an NVIDIA GPU:
 ``python benchmarks/playbook_gpu.py --device cuda:0 --out FILE [--problems a,b] [--tiles 6] [--seconds 190]``.
 Each entry runs at its defaults and at a seeded few of the tiles beside them. Three steps, each within its share of
 the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all shapes,
-hidden ones too; (2) one worker times what passed against eager, interleaved, CUDA graphs of one call, cold L2; (3)
-the whole gate, as ``kbtui verify`` runs it, on each entry's defaults and each problem's fastest. A worker that hangs
-or dies is replaced and the instantiation says so. Effects: writes FILE (JSON), starts processes.
+hidden ones too; (2) one worker times what passed by kbtui's loop, cold L2, to rank the tiles (``quick_us``); (3) each
+entry's defaults and each problem's fastest go through the whole gate, as ``kbtui verify`` runs it, and who passes is
+timed in turns with PyTorch eager in two pairs of fresh processes, as ``kbtui bench`` does (``times_us``). Eager is
+timed nowhere else: in one long-lived process, and a CUDA graph, the same call took from 1.05 to 2.65 ms where outputs
+were 1 GiB. A worker that hangs or dies is replaced and the instantiation says so. Effects: writes FILE (JSON), starts
+processes.
 """
 
 import argparse
@@ -18,6 +21,7 @@ import os
 import platform
 import queue
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,8 +34,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kbtui.commands.verify import whole_gate
 from kbtui.domain.device import closest_data_sheet
+from kbtui.domain.evaluation import EvaluationRequest
+from kbtui.domain.measurement import Measurement
 from kbtui.domain.problem import ShapeRole
+from kbtui.domain.rung import CONFIRM, Rung
+from kbtui.engine.ports import Device
+from kbtui.evaluation.baselines import EAGER
+from kbtui.evaluation.devices import open_device
 from kbtui.generation.playbook import load_entries
 from kbtui.generation.playbook.entry import Entry
 from kbtui.problems import load_problem
@@ -41,7 +52,9 @@ PROBLEMS = ("linear_relu_div", "group_conv", "sdp_attn", "softmax", "rms_norm", 
 BATCHED = {"sdp_attn": (0, 1, 2)}
 FLOORS = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 JOB_TIMEOUT_S = 60
-N_SAMPLES = 20
+N_SAMPLES, WARM_S = 20, 0.02
+#: As kbtui bench times, but two pairs of processes are enough here.
+BESIDE_EAGER = Rung(CONFIRM, "beside eager", gate_stage=4, max_pairs=6, process_pairs=2, profile=False, share=1.0)
 Row = dict[str, Any]
 
 
@@ -104,51 +117,26 @@ def check(job: Row) -> Row:
     return {"error_over_allowed": round(worst, 4), "worst_at": at}
 
 
-def graphed(call: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
-    """A CUDA graph of one call, with what it returns kept alive."""
-    import torch
-
-    for _ in range(3):
-        call(*inputs)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = call(*inputs)
-    return graph, kept
-
-
 @cache
-def flush() -> Any:
-    import torch
+def bench() -> Any:
+    from kbtui.evaluation.roles.bench import Bench
 
-    return torch.empty(128 << 20, dtype=torch.int32, device="cuda")
+    return Bench()
 
 
 def timed(job: Row) -> Row:
-    """Medians of kernel and eager in turns, each after the L2 was filled with other data, microseconds."""
-    import torch
-
+    """Medians of the kernel's device time after the L2 was emptied, microseconds, on each timed shape."""
     kernel = module_of(job["path"]).kernel_function
-    reference = reference_of(job["problem"]).reference
     found = {}
     for shape in load_problem(job["problem"]).spec.shapes_of(ShapeRole.TUNE):
         inputs = inputs_of(job["problem"], shape, seed=2)
-        sides = {"kernel": graphed(kernel, inputs), "eager": graphed(reference, inputs)}
-        events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in sides}
-        for i in range(N_SAMPLES):
-            for name in sorted(sides, reverse=i % 2 == 0):
-                flush().sum()
-                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                start.record()
-                sides[name][0].replay()
-                end.record()
-                events[name].append((start, end))
-        torch.cuda.synchronize()
-        us = {n: sorted(s.elapsed_time(e) * 1e3 for s, e in pairs)[len(pairs) // 2] for n, pairs in events.items()}
-        found[shape.name] = {**{n: round(t, 2) for n, t in us.items()}, "ratio": round(us["eager"] / us["kernel"], 3)}
-        del inputs, sides, events
-        torch.cuda.empty_cache()
-    return {"times_us": found}
+
+        def call(_: int, inputs: tuple[Any, ...] = inputs) -> Any:
+            return kernel(*inputs)
+
+        queue_s = bench().warm_up(call, WARM_S)
+        found[shape.name] = round(statistics.median(bench().timed(call, N_SAMPLES, queue_s, -1, lambda _: None)), 2)
+    return {"quick_us": found}
 
 
 def work() -> None:
@@ -266,13 +254,10 @@ def time_all(rows: list[Row], index: str, until: float) -> None:
 
 
 def gate_all(rows: list[Row], device: str, until: float, save: Callable[[], None]) -> None:
-    """The whole gate on the defaults and on each problem's fastest."""
-    from kbtui.commands.verify import whole_gate
-    from kbtui.evaluation.devices import open_device
-
+    """The whole gate, then times beside eager, of the defaults and of each problem's fastest."""
     for problem in dict.fromkeys(row["problem"] for row in rows):
         mine = [row for row in rows if row["problem"] == problem]
-        best = {id(fastest): fastest for fastest in best_of(mine).values()}
+        best = {id(fastest) for fastest in best_of(mine).values()}
         chosen = [row for row in mine if row["number"] == 0 or id(row) in best]
         with tempfile.TemporaryDirectory(prefix="playbook-gate-") as folder:
             opened = None
@@ -281,11 +266,7 @@ def gate_all(rows: list[Row], device: str, until: float, save: Callable[[], None
                 opened.open(load_problem(problem))
                 for row in chosen:
                     if time.monotonic() < until:
-                        began = time.monotonic()
-                        verdict = whole_gate(opened, Path(row["path"]).read_text(), 0)
-                        row["gate"] = f"{verdict.kind} {verdict.reason or ''}: {verdict.detail}"
-                        row["gate_s"] = round(time.monotonic() - began, 1)
-                        print(f"{row['entry']} #{row['number']} in {row['gate_s']} s: {row['gate']}", flush=True)
+                        gated(opened, row)
                         save()
             except Exception as error:  # a device that cannot be had: the rows say so
                 for row in chosen:
@@ -295,27 +276,56 @@ def gate_all(rows: list[Row], device: str, until: float, save: Callable[[], None
                     opened.close()
 
 
+def gated(device: Device, row: Row) -> None:
+    began, source = time.monotonic(), Path(row["path"]).read_text()
+    verdict = whole_gate(device, source, 0)
+    row["gate"] = f"{verdict.kind} {verdict.reason or ''}: {verdict.detail}"
+    row["gate_s"] = round(time.monotonic() - began, 1)
+    if verdict.ok:
+        request = EvaluationRequest(row["entry"], source, BESIDE_EAGER, 0, BESIDE_EAGER.gate_stage, None, None)
+        outcome = device.evaluate(request, lambda _: None).outcome
+        row["times_us"] = beside_eager(outcome.measurement)
+        if outcome.measurement is None:
+            row["gate"] = f"{outcome.verdict.kind} {outcome.verdict.reason} while timed: {outcome.verdict.detail}"
+    print(f"{row['entry']} #{row['number']} in {row['gate_s']} s: {row['gate']} {row.get('times_us')}", flush=True)
+
+
+def beside_eager(found: Measurement | None) -> dict[str, Row]:
+    """By shape: the kernel's time, and how many times that eager took in the same turns, with the 95 % interval."""
+    against = found.against(EAGER) if found is not None else None
+    if found is None or against is None:
+        return {}
+    kernel_us = {timing.shape: timing.device_us for timing in found.timings}
+    return {s.shape: {"kernel": round(kernel_us[s.shape], 2), "eager": round(kernel_us[s.shape] * s.ratio, 2),
+                      "ratio": round(s.ratio, 3), "low": round(s.low, 3), "high": round(s.high, 3)}
+            for s in against.shapes}  # fmt: skip
+
+
 def best_of(rows: list[Row]) -> dict[str, Row]:
-    """The fastest row of each timed shape."""
+    """The row with the least quick time of each timed shape."""
     best: dict[str, Row] = {}
     for row in rows:
-        for shape, us in row.get("times_us", {}).items():
-            if shape not in best or us["ratio"] > best[shape]["times_us"][shape]["ratio"]:
+        for shape, us in row.get("quick_us", {}).items():
+            if shape not in best or us < best[shape]["quick_us"][shape]:
                 best[shape] = row
     return best
 
 
 def printed(rows: list[Row]) -> Iterator[str]:
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        for shape, row in best_of([r for r in rows if r["problem"] == problem]).items():
+        shapes: dict[str, list[Row]] = {}
+        for row in rows:
+            for shape in row.get("times_us", {}) if row["problem"] == problem else ():
+                shapes.setdefault(shape, []).append(row)
+        for shape, timed_rows in shapes.items():
+            row = max(timed_rows, key=lambda r: r["times_us"][shape]["ratio"])
             us = row["times_us"][shape]
             told = f"{us['kernel']} us, eager {us['eager']} us"
             yield f"{problem} {shape}: {us['ratio']}x by {row['entry']} ({row['summary']}): {told}"
     for row in rows:
         if row["number"] == 0 or "failed" in row or row.get("error_over_allowed", 0.0) > 1.0:
-            ratios = {shape: us["ratio"] for shape, us in row.get("times_us", {}).items()}
             state = row.get("failed") or f"error {row.get('error_over_allowed')} of allowed"
-            yield f"  {row['entry']} #{row['number']}: {state} {ratios} gate: {row.get('gate', 'not run')}"
+            yield f"  {row['entry']} #{row['number']}: {state} {row.get('quick_us')} gate: {row.get('gate', 'not run')}"
 
 
 def machine(index: str) -> dict[str, str]:

@@ -1,0 +1,25 @@
+"""The playbook's times on a GPU: tiles are ranked by their own times, eager's come from the device's comparison."""
+
+from benchmarks.playbook_gpu import beside_eager, best_of
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
+
+
+def test_the_fastest_of_each_shape_is_found_by_its_own_time():
+    rows = [{"quick_us": {"a": 3.0, "b": 9.0}}, {"quick_us": {"a": 4.0, "b": 8.0}}, {"failed": "out of memory"}]
+
+    assert best_of(rows) == {"a": rows[0], "b": rows[1]}
+
+
+def test_eagers_time_is_the_kernels_times_their_ratio():
+    timing = ShapeTiming("4096x65536", 500.0, 499.0, 501.0, 96)
+    ratios = (ShapeRatio("4096x65536", 2.1, 2.09, 2.11),)
+    eager = Comparison("eager", Outcome.FASTER, 2.1, 2.09, 2.11, 0.999, 12, 2, ratios)
+
+    found = beside_eager(Measurement(Clock.MEASURED, (timing,), (eager,)))
+
+    assert found == {"4096x65536": {"kernel": 500.0, "eager": 1050.0, "ratio": 2.1, "low": 2.09, "high": 2.11}}
+
+
+def test_without_a_comparison_there_is_no_ratio():
+    assert beside_eager(None) == {}
+    assert beside_eager(Measurement(Clock.MODELLED, ())) == {}
