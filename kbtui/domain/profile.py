@@ -16,8 +16,9 @@ class KernelResources:
         mma: whether tensor-core instructions were emitted.
         load_bytes_max: bytes a thread moves in its widest global load.
         mix: (kind, instructions in the text of the kernel): ``special``, ``integer``, ``wide_division`` (of 64-bit
-            integers), ``division`` (of others), ``float_division``, ``float``, ``shared``, ``barrier``, ``load``,
-            ``store``; empty where not known.
+            integers), ``division`` (of others), ``float_division``, ``float``, ``shared``, ``barrier``, ``loop_barrier``
+            (those of them inside a loop), ``load``, ``async_copy`` (from global to shared memory), ``store``; empty
+            where not known.
     """
 
     kernel: str
