@@ -1,12 +1,14 @@
 """Kernels that are slow in one known way: does the diagnosis say which, and does its first hint cure it?
 
     python benchmarks/planted.py --device cuda:0 --out DIR [--only NAME,NAME] [--no-counters] [--no-remedies]
-    python benchmarks/planted.py --again planted.json --out DIR
+    python benchmarks/planted.py --again planted.json --out DIR [--compile]
 
 With `--device cuda:0`: measures each plant, profiles it with Nsight Compute where that can be had, diagnoses it with
 counters and without, applies the first hint's rewrites or playbook entries (four at most), checks their answers
 against a float64 oracle and times them against the plant in turns. With `--device model:h200`: the same on modelled
-times, answers checked under the interpreter. Effects: children; DIR gets planted.json, planted.txt and ncu's pages.
+times, answers checked under the interpreter. With `--again`: today's rules on kept figures, with no GPU; `--compile`
+has the compiler's part (registers, instructions) made anew too. Effects: children; DIR gets planted.json, planted.txt
+and ncu's pages.
 """
 
 import argparse
@@ -55,11 +57,12 @@ def main() -> int:
     parser.add_argument("--no-counters", action="store_true")
     parser.add_argument("--no-remedies", action="store_true")
     parser.add_argument("--again", type=Path, help="a kept planted.json: diagnose its figures anew, with no GPU")
+    parser.add_argument("--compile", action="store_true", help="with --again: compile the plants anew, on the CPU")
     parser.add_argument("--gpu-timeout", type=float, default=150.0)
     given = parser.parse_args()
     plants = tuple(p for p in load_plants() if not given.only or p.name in given.only.split(","))
     if given.again is not None:
-        return again(json.loads(given.again.read_text()), plants, given.out)
+        return again(json.loads(given.again.read_text()), plants, given.out, given.compile)
     given.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
 
@@ -79,23 +82,35 @@ def main() -> int:
     return 0
 
 
-def again(kept: dict[str, Any], plants: tuple[Plant, ...], out: Path) -> int:
+def again(kept: dict[str, Any], plants: tuple[Plant, ...], out: Path, compile_anew: bool) -> int:
     """Today's rules on yesterday's figures: times, resources, traces and counters as kept.
 
-    What was measured of the remedies stays beside the hint of that day. A plant that has changed since is left out.
+    What was measured of the remedies stays beside the hint of that day; ``hint_now`` is the first one today. A plant
+    that has changed since is left out.
     """
     device = from_plain(DeviceSpec, kept["device"])
     known = {row["name"]: row for row in kept["plants"] if not row["plant"].get("fault")}
     out.mkdir(parents=True, exist_ok=True)
     same = [(p, known[p.name]) for p in plants if p.name in known and known[p.name]["shape"] == p.shape.name]
+    if compile_anew:
+        compiled = recompiled([p for p, _ in same], device)
+        same = [(p, {**row, "resources": compiled[p.name]}) for p, row in same]
     rows = [{**row, **anew(plant, row, device)} for plant, row in same]
-    keep(rows, device, out)
+    keep(rows, device, out, kept.get("run"))
     print(table(rows, device))
     return 0
 
 
+def recompiled(plants: list[Plant], device: DeviceSpec) -> dict[str, Any]:
+    """Resources of each plant by this machine's compiler, for that chip: no GPU is needed for them."""
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        absent = replace(device, clock=Clock.MODELLED)
+        with Workbench(absent, Path(folder), max(1, (os.cpu_count() or 2) - 1)) as bench:
+            return {p.name: to_plain(bench.compiler(p).submit(p.source).result().resources) for p in plants}
+
+
 def anew(plant: Plant, row: dict[str, Any], device: DeviceSpec) -> dict[str, Any]:
-    """A row's diagnoses."""
+    """A row's diagnoses, and the hint that comes first by them."""
     traced = from_plain(ModelledTime, row["traced"])
     resources = from_plain(tuple[KernelResources, ...], row["resources"])
     known = (plant.problem.spec, device, plant.shape, row["time_us"], resources)
@@ -104,13 +119,24 @@ def anew(plant: Plant, row: dict[str, Any], device: DeviceSpec) -> dict[str, Any
     counted = profile is not None and profile.not_profiled is None
     counters = diagnose(*known, profile, None, row["n_launches"]) if counted else None
     told = _told(plant, counters) if counters else None
-    return {"without": _told(plant, without), "counters": told}
+    hint = first_hint(plant, counters or without, device)
+    return {"without": _told(plant, without), "counters": told, "hint_now": hint.id}
 
 
-def keep(rows: list[dict[str, Any]], device: DeviceSpec, out: Path) -> None:
-    """What is known so far."""
-    (out / "planted.json").write_text(json.dumps({"device": to_plain(device), "plants": rows}, indent=1))
-    (out / "planted.txt").write_text(table(rows, device))
+def keep(rows: list[dict[str, Any]], device: DeviceSpec, out: Path, run: dict[str, Any] | None = None) -> None:
+    """What is known so far; ``run``: what a person wrote of when and where it was measured."""
+    head = json.dumps({"device": to_plain(device), **({"run": run} if run else {})}, indent=1)
+    lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    (out / "planted.json").write_text(f'{head.removesuffix("}").rstrip()},\n "plants": [\n{lines}\n]}}\n')
+    (out / "planted.txt").write_text(headed(table(rows, device), run))
+
+
+def headed(text: str, run: dict[str, Any] | None) -> str:
+    """The table below what was written of the run."""
+    if run is None:
+        return text
+    about = (f"Measured {run['date']} by: {run['command']}", run["machine"], *run["notes"])
+    return "".join(f"{line}\n" for line in (*about, "", *text.splitlines()))
 
 
 def described(key: str) -> DeviceSpec:
@@ -306,7 +332,7 @@ def table(rows: list[dict[str, Any]], device: DeviceSpec) -> str:
         gain = f"{best['ratio']:.2f}x{interval} by {best['operator']}" if best else "none"
         lines.append(
             f"{row['name']:24} {row['time_us']:9.1f} {_first(row['counters']):30} {_first(row['without']):30} "
-            f"{row['hint']:30} {gain}"
+            f"{row['hint']:30} {gain}{_now(row)}"
         )
     counted = [r for r in rows if r["counters"]]
     gained = sum(bool(r["best"] and r["best"]["ratio"] >= GOOD_GAIN) for r in rows)
@@ -317,6 +343,12 @@ def table(rows: list[dict[str, Any]], device: DeviceSpec) -> str:
         f"at least {GOOD_GAIN}x after the first hint {gained}/{len(rows)}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _now(row: dict[str, Any]) -> str:
+    """The first hint by today's diagnosis, where it is another than the one that was carried out."""
+    now = row.get("hint_now", row["hint"])
+    return "" if now == row["hint"] else f"; first now: {now}"
 
 
 def _first(told: dict[str, Any] | None) -> str:

@@ -3,8 +3,9 @@
 An SM has four schedulers, each issuing one warp instruction a clock; special functions go through 16 lanes an SM, so
 that one occupies its unit for eight clocks of a scheduler (CUDA C++ Programming Guide, "Arithmetic Instructions").
 Integer divisions are sequences of instructions, and the only integer work that is counted: addressing is in every
-kernel, and the compiler folds most of it. The text of the kernel is taken to run once, its innermost loop included as
-often as the trace says: an upper estimate, which is why it only ever names a bottleneck that explains most of a time.
+kernel, and the compiler folds most of it. The text of the kernel is taken to run as often as the trace says of its
+innermost loop, its barriers outside loops once: an upper estimate, which is why it only ever names a bottleneck that
+explains most of a time.
 """
 
 import math
@@ -61,4 +62,6 @@ def _barrier_us(launch: LaunchTime, resources: KernelResources, device: DeviceSp
         return 0.0
     clocks = _BARRIER_CLOCKS + _BARRIER_CLOCKS_PER_WARP * resources.num_warps
     rounds = math.ceil(launch.programs / (launch.resident * device.n_sms)) * launch.count
-    return rounds * launch.trips * resources.count("barrier") * clocks / device.sm_clock_mhz
+    in_loops = resources.count("loop_barrier")
+    times = launch.trips * in_loops + (resources.count("barrier") - in_loops)
+    return rounds * times * clocks / device.sm_clock_mhz

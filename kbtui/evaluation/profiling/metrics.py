@@ -48,6 +48,8 @@ LSU_PCT = "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active"
 INTEGER_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum"
 FP32_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum"
 FP16_INSTRUCTIONS = "smsp__sass_thread_inst_executed_op_fp16_pred_on.sum"
+#: Pipes that calculate; what loads, stores and shuffles go through is none of them.
+ARITHMETIC_PIPES = (FMA_PCT, ALU_PCT, XU_PCT, TENSOR_PCT)
 #: Cycles an SM had work, mean over the SMs, and cycles from the first to the last: their quotient is 1 without a tail.
 SM_CYCLES_ACTIVE = "sm__cycles_active.avg"
 SM_CYCLES_ELAPSED = "sm__cycles_elapsed.max"

@@ -31,23 +31,37 @@ def special_functions(case: Case) -> Iterator[Finding]:
     """Exponentials, logarithms, roots and reciprocals, sixteen a clock and SM."""
     use, integer = case.work.special_share or 0.0, case.work.integer_share or 0.0
     if use >= _BUSY and use > max(case.dram_use, integer):
-        yield from found(Bottleneck.SPECIAL, 0.8 * use, Evidence("special-function units", 100 * use, "% of peak"))
+        evidence = Evidence("special-function units", 100 * use, "% of peak")
+        yield from found(Bottleneck.SPECIAL, 0.8 * use * case.calculating, evidence)
 
 
 def integer(case: Case) -> Iterator[Finding]:
     """Addresses and indices: divisions above all."""
     use = case.work.integer_share or 0.0
     if use >= _BUSY and use > case.dram_use:
-        yield from found(Bottleneck.INTEGER, 0.8 * use, Evidence("integer instructions", 100 * use, "% of issue"))
+        evidence = Evidence("integer instructions", 100 * use, "% of issue")
+        yield from found(Bottleneck.INTEGER, 0.8 * use * case.calculating, evidence)
 
 
 def compute(case: Case) -> Iterator[Finding]:
-    """The busiest unit, or the problem's own arithmetic at its unit's peak, whichever is more."""
+    """The residue: busy pipes or issue slots that no kind of instruction accounts for, or the problem's own arithmetic.
+
+    Busy issue slots are a symptom; what fills them, and could be left out, is the cause, and has a rule of its own.
+    The problem's own arithmetic at its unit's peak cannot be left out.
+    """
     rate = case.device.peak_tflops(case.dtype, tensor_cores=bool(case.work.tensor_cores))
     useful = min(1.0, case.flops / (rate * 1e6) / case.time_us) if case.time_us > 0 else 0.0
-    use = max(case.work.compute_share or 0.0, useful)
+    busy = max(case.work.compute_share or 0.0, case.work.issue_share or 0.0)
+    use = max(useful, _unexplained(case, busy))
     if use < _BUSY or use <= case.dram_use:
         return
     # A unit that is busy with what another does faster is no praise.
     elsewhere = 0.5 if case.wants_tensor_cores else 1.0
-    yield from found(Bottleneck.COMPUTE, 0.75 * use * elsewhere, Evidence("arithmetic", 100 * use, "% of peak"))
+    weight = 0.75 * max(useful, _unexplained(case, busy) * case.calculating) * elsewhere
+    yield from found(Bottleneck.COMPUTE, weight, Evidence("arithmetic", 100 * use, "% of peak"))
+
+
+def _unexplained(case: Case, busy: float) -> float:
+    """What is left of busy units once special functions or integers have what is theirs, 0 to 1."""
+    named = max(case.work.special_share or 0.0, case.work.integer_share or 0.0)
+    return max(0.0, busy - (named if named >= _BUSY else 0.0))

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 
 from kbtui.domain.profile import Bottleneck, Evidence, Finding
-from kbtui.evaluation.profiling.case import AT_BOUND_GAP, COPY_EFFICIENCY, DRAM_LIMIT, Case, found
+from kbtui.evaluation.profiling.case import AT_BOUND_GAP, COPY_EFFICIENCY, DRAM_LIMIT, Case, found, saturation
 from kbtui.evaluation.profiling.rules_parallel import waiting
 
 #: From here on the excess is more than rounding to sectors, masks and what a cold cache costs.
 _EXCESS = 1.2
-#: A cache that is this busy limits what hangs on it.
-_CACHE_BUSY = 0.5
 #: Bytes of one load by one thread: the widest there is, and what is narrow.
 _WIDEST, _NARROW = 16.0, 8.0
 
@@ -39,17 +37,23 @@ def extra_passes(case: Case) -> Iterator[Finding]:
     """A problem that needs each byte once: device memory moves more, or a busy cache does."""
     if not case.streaming:
         return
-    efficiency = case.work.sector_efficiency or 1.0
+    efficiency = case.sector_efficiency or 1.0
     excess = 1.0 - 1.0 / case.passes if case.passes >= _EXCESS else 0.0
     weight = min(excess, case.gap) * min(1.0, max(case.dram_use, 0.3) / COPY_EFFICIENCY) * efficiency
-    if case.asked_passes >= _EXCESS and (case.work.cache_share or 0.0) >= _CACHE_BUSY:
+    if case.asked_passes >= _EXCESS:
         again = 1.0 - 1.0 / case.asked_passes
-        weight = max(weight, again * (case.work.cache_share or 0.0) * case.gap * efficiency)
+        weight = max(weight, again * _cache_limit(case) * case.gap * efficiency)
     yield from found(
         Bottleneck.EXTRA_PASSES, weight,
         Evidence("device memory traffic", case.passes, "x the bytes needed"),
         Evidence("asked for", case.asked_passes, "x the bytes needed"),
     )  # fmt: skip
+
+
+def _cache_limit(case: Case) -> float:
+    """Part of the time that a cache's traffic takes, as far as the cache is the limit."""
+    use = case.work.cache_share or 0.0
+    return use * saturation(use)
 
 
 def cache(case: Case) -> Iterator[Finding]:
@@ -58,7 +62,7 @@ def cache(case: Case) -> Iterator[Finding]:
         return
     use = case.work.cache_share or 0.0
     refetched = (1.0 - 1.0 / case.passes) * case.dram_use if case.passes >= 1.5 else 0.0
-    reread = 0.8 * use if use >= _CACHE_BUSY and case.asked_passes >= 4.0 else 0.0
+    reread = 0.8 * _cache_limit(case) if case.asked_passes >= 4.0 else 0.0
     # Operands that pass through the CUDA cores' registers are read more often than a tensor core reads them.
     weight = max(refetched, reread) * case.gap * (0.5 if case.wants_tensor_cores else 1.0)
     yield from found(
@@ -70,7 +74,7 @@ def cache(case: Case) -> Iterator[Finding]:
 
 
 def uncoalesced(case: Case) -> Iterator[Finding]:
-    efficiency = case.work.sector_efficiency
+    efficiency = case.sector_efficiency
     if efficiency is not None and efficiency < 0.8:
         yield from found(
             Bottleneck.UNCOALESCED, (1.0 - efficiency) * case.gap * (1.0 - case.launching),
@@ -80,7 +84,7 @@ def uncoalesced(case: Case) -> Iterator[Finding]:
 
 def narrow(case: Case) -> Iterator[Finding]:
     """Threads that load a few bytes at a time keep too few in flight: the cause of the waiting, where there is some."""
-    width, efficiency = case.work.load_bytes, case.work.sector_efficiency
+    width, efficiency = case.work.load_bytes, case.sector_efficiency
     if not case.streaming or width is None or width > _NARROW or (efficiency or 1.0) < 0.8:
         return
     yield from found(

@@ -69,8 +69,20 @@ def waiting(case: Case) -> float:
     share = case.work.latency_share
     if share is None:
         counted = bool(case.work.stalls)
-        share = (1.0 - case.busiest) * (0.5 + 0.5 * case.work.stall("long_scoreboard") if counted else 0.75)
+        share = (1.0 - case.busiest) * (0.5 + 0.5 * _memory_waits(case) if counted else 0.75)
     return 0.6 * share * case.gap * (1.0 - case.dram_use) * (1.0 - case.launching)
+
+
+def _memory_waits(case: Case) -> float:
+    """Part of the stalls that is for memory, 0 to 1.
+
+    A product on tensor cores passes its operands through shared memory, behind a barrier that no one can leave out:
+    a warp there waits for what the last warp waits for, so that the barrier's part goes to the others' reasons.
+    """
+    memory, barrier = case.work.stall("long_scoreboard"), case.work.stall("barrier")
+    if not case.work.tensor_cores or barrier >= 1.0:
+        return memory
+    return min(1.0, memory / (1.0 - barrier))
 
 
 def latency(case: Case) -> Iterator[Finding]:
@@ -91,12 +103,25 @@ def _resident(case: Case) -> float | None:
 
 
 def barrier(case: Case) -> Iterator[Finding]:
-    share = case.work.stall("barrier")
-    if not case.work.stalls and case.work.barrier_share is not None:
-        share = 0.8 * case.work.barrier_share
+    """Warps that wait for each other, and what they exchange there: both go when the meeting goes."""
+    if not case.work.stalls:
+        share, unit = 0.8 * (case.work.barrier_share or 0.0), "% of the time, by the model"
+    else:
+        share, unit = case.work.stall("barrier"), "% of stalls"
+        share -= _memory_waits(case) - case.work.stall("long_scoreboard")
+    exchange = _exchange(case)
     if share >= 0.12:
-        unit = "% of stalls" if case.work.stalls else "% of the time, by the model"
-        yield from found(Bottleneck.BARRIER, share * case.gap, Evidence("at barriers", 100 * share, unit))
+        yield from found(
+            Bottleneck.BARRIER, (share + exchange) * case.gap,
+            Evidence("at barriers", 100 * share, unit), Evidence("exchanging", 100 * exchange, "% of stalls"),
+        )  # fmt: skip
+
+
+def _exchange(case: Case) -> float:
+    """Part of the stalls that is for what other warps or lanes hold: not operands of a product, not bank conflicts."""
+    if case.work.tensor_cores or case.wants_tensor_cores:
+        return 0.0
+    return case.shared_waits * (1.0 - min(1.0, case.work.conflict_share or 0.0))
 
 
 def launch(case: Case) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ def _what(case: Case, worst: Finding) -> str:
         case Bottleneck.NARROW:
             return f"Narrow access: a thread loads {work.load_bytes or 0:.0f} of 16 bytes at a time, too few in flight"
         case Bottleneck.UNCOALESCED:
-            return f"Uncoalesced access: only {100 * (work.sector_efficiency or 0):.0f} % of the bytes moved are used"
+            return f"Uncoalesced access: only {100 * (case.sector_efficiency or 0):.0f} % of the bytes moved are used"
         case Bottleneck.SPILLS:
             if not work.spill_bytes:
                 return f"Registers spill: {100 * (work.spill_share or 0):.0f} % of the memory traffic is theirs"

@@ -35,10 +35,12 @@ class Work:
         limiter: what caps the occupancy.
         spill_bytes: bytes a thread spills; spill_share: part of the memory traffic that is spilled registers.
         tensor_cores: whether tensor-core instructions run.
-        compute_share: the busiest arithmetic unit; cache_share: the busier of L1 and L2; dram_share: device memory.
+        compute_share: the busiest arithmetic pipe; issue_share: the slots in which a scheduler issued anything.
+        sm_share: the busiest unit of an SM, load and store units too; dram_share: device memory.
+        cache_share: the busier of L2 and of L1, what L1 does as shared memory left out.
+        shared_share: part of the cycles in which an SM's shared memory serves threads.
         special_share, integer_share: the special-function units; all arithmetic times its integer part.
         conflict_share: part of the shared-memory cycles lost to bank conflicts.
-        barriers: barriers in the kernel's text, None where it is not known.
         stalls: (reason, per cent of the cycles between two instructions).
     """
 
@@ -60,14 +62,16 @@ class Work:
     spill_share: float | None = None
     tensor_cores: bool | None = None
     compute_share: float | None = None
+    issue_share: float | None = None
+    sm_share: float | None = None
     cache_share: float | None = None
+    shared_share: float | None = None
     dram_share: float | None = None
     latency_share: float | None = None
     barrier_share: float | None = None
     special_share: float | None = None
     integer_share: float | None = None
     conflict_share: float | None = None
-    barriers: int | None = None
     stalls: tuple[tuple[str, float], ...] = ()
 
     def stall(self, reason: str) -> float:
@@ -104,7 +108,6 @@ def work_compiled(
         load_bytes=float(heaviest.load_bytes_max) or None,
         spill_bytes=float(max(r.spill_bytes for r in resources)),
         tensor_cores=any(r.mma for r in resources),
-        barriers=heaviest.count("barrier") if heaviest.mix else None,
     )
 
 
@@ -160,29 +163,33 @@ def work_measured(
     m = profile.metric
     spilled = _sum(m(metrics.LOCAL_LOAD_SECTORS), m(metrics.LOCAL_STORE_SECTORS)) or 0.0
     moved = _sum(m(metrics.GLOBAL_LOAD_SECTORS), m(metrics.GLOBAL_STORE_SECTORS))
-    efficiency = _efficiency(profile)
+    efficiency = _efficiency(profile, resources)
     conflicts, wavefronts = m(metrics.BANK_CONFLICTS), m(metrics.SHARED_WAVEFRONTS)
     duration_ns = m(metrics.DURATION)
+    active = _ratio(m(metrics.SM_CYCLES_ACTIVE), m(metrics.SM_CYCLES_ELAPSED))
     return replace(
         base,
         kernels_us=duration_ns / 1e3 if duration_ns and len(profile.kernels) < metrics.MAX_LAUNCHES else None,
         programs=_or(m(metrics.GRID), base.programs),
         waves=_or(m(metrics.WAVES), base.waves),
-        active_share=_ratio(m(metrics.SM_CYCLES_ACTIVE), m(metrics.SM_CYCLES_ELAPSED)),
+        active_share=active,
         dram_bytes=_sum(m(metrics.DRAM_READ), m(metrics.DRAM_WRITE)),
         asked_bytes=moved * SECTOR_BYTES * efficiency if moved and efficiency else None,
         moved_bytes=moved * SECTOR_BYTES if moved else None,
-        load_bytes=_load_bytes(profile, base),
+        load_bytes=_load_bytes(profile, base, resources),
         occupancy=_or(_fraction(m(metrics.THEORETICAL_OCCUPANCY)), base.occupancy),
         achieved_occupancy=_fraction(m(metrics.ACHIEVED_OCCUPANCY)),
         limiter=_limiter(profile) or base.limiter,
         spill_share=spilled / (spilled + moved) if moved else None,
         tensor_cores=_tensor_cores(profile, base),
-        compute_share=_fraction(m(metrics.SM_PCT)),
-        cache_share=_fraction(_most(m(metrics.L1_PCT), m(metrics.L2_PCT))),
+        compute_share=_or(_of_all(_most(*map(m, metrics.ARITHMETIC_PIPES)), active), _fraction(m(metrics.SM_PCT))),
+        issue_share=_of_all(m(metrics.ISSUE_ACTIVE), active),
+        sm_share=_fraction(m(metrics.SM_PCT)),
+        cache_share=_most(_fraction(m(metrics.L2_PCT)), _l1_share(profile, device)),
+        shared_share=_per_cycle(wavefronts, profile, device),
         dram_share=_fraction(m(metrics.DRAM_PCT)),
-        special_share=_fraction(m(metrics.XU_PCT)),
-        integer_share=_integer_share(profile),
+        special_share=_of_all(m(metrics.XU_PCT), active),
+        integer_share=_integer_share(profile, active),
         conflict_share=conflicts / wavefronts if conflicts is not None and wavefronts else None,
         stalls=profile.stalls,
     )
@@ -194,32 +201,75 @@ def _tensor_cores(profile: Profile, base: Work) -> bool | None:
     return base.tensor_cores if busy is None else busy >= 1.0 or bool(base.tensor_cores)
 
 
-def _integer_share(profile: Profile) -> float | None:
+def _of_all(pct: float | None, active: float | None) -> float | None:
+    """Part of the time of what is counted in per cent of the cycles in which an SM has work."""
+    share = _fraction(pct)
+    return share if share is None or active is None else share * active
+
+
+def _integer_share(profile: Profile, active: float | None) -> float | None:
     """Use of the busiest arithmetic pipe or of the issue slots, times the integer part of the arithmetic."""
     integer = profile.metric(metrics.INTEGER_INSTRUCTIONS)
     floating = _sum(profile.metric(metrics.FP32_INSTRUCTIONS), profile.metric(metrics.FP16_INSTRUCTIONS))
-    busy = _most(profile.metric(metrics.ALU_PCT), profile.metric(metrics.FMA_PCT), profile.metric(metrics.ISSUE_ACTIVE))
+    pcts = map(profile.metric, (metrics.ALU_PCT, metrics.FMA_PCT, metrics.ISSUE_ACTIVE))
+    busy = _of_all(_most(*pcts), active)
     if integer is None or floating is None or busy is None or integer + floating <= 0:
         return None
-    return min(1.0, busy / 100.0) * integer / (integer + floating)
+    return busy * integer / (integer + floating)
 
 
-def _load_bytes(profile: Profile, base: Work) -> float | None:
+def _l1_share(profile: Profile, device: DeviceSpec) -> float | None:
+    """Part of the cycles in which an SM's L1 serves global memory: four sectors of one request a cycle at most.
+
+    ncu's own figure for L1 counts shared memory too, which is the same store: a product whose operands come from
+    there is not a cache at its limit.
+    """
+    loads = _wavefronts(profile.metric(metrics.GLOBAL_LOAD_SECTORS), profile.metric(metrics.SECTORS_PER_LOAD))
+    stores = _wavefronts(profile.metric(metrics.GLOBAL_STORE_SECTORS), profile.metric(metrics.SECTORS_PER_STORE))
+    return _per_cycle(_sum(loads, stores), profile, device)
+
+
+def _wavefronts(sectors: float | None, per_request: float | None) -> float | None:
+    return sectors / min(4.0, per_request) if sectors and per_request else None
+
+
+def _per_cycle(count: float | None, profile: Profile, device: DeviceSpec) -> float | None:
+    """What an SM does at most once a cycle, over the cycles of the kernels."""
+    duration_ns = profile.metric(metrics.DURATION)
+    if count is None or not duration_ns or device.sm_clock_mhz <= 0:
+        return None
+    return min(1.0, count / (device.n_sms * duration_ns * device.sm_clock_mhz / 1e3))
+
+
+def _load_bytes(profile: Profile, base: Work, resources: Sequence[KernelResources]) -> float | None:
     """Bytes of one load by one thread, if all lanes take part: a warp's request moves 32 times that."""
-    sectors = profile.metric(metrics.SECTORS_PER_LOAD)
+    sectors, efficiency = profile.metric(metrics.SECTORS_PER_LOAD), _load_efficiency(profile, resources)
     if sectors is None:
         return base.load_bytes
-    efficiency = _fraction(profile.metric(metrics.LOAD_EFFICIENCY))
     return sectors * SECTOR_BYTES * (1.0 if efficiency is None else efficiency) / _LANES
 
 
-def _efficiency(profile: Profile) -> float | None:
+def _load_efficiency(profile: Profile, resources: Sequence[KernelResources]) -> float | None:
+    """Bytes that loads use of the bytes in the sectors they move.
+
+    The counter leaves out bytes that asynchronous copies bring (0, 4 and 50 % were seen on an H200 where every sector
+    was used whole). A request of 32 lanes needs as many sectors as a lane takes bytes: where there are such copies,
+    what it takes instead tells.
+    """
+    counted, sectors = _fraction(profile.metric(metrics.LOAD_EFFICIENCY)), profile.metric(metrics.SECTORS_PER_LOAD)
+    widest = max((r.load_bytes_max for r in resources), default=0)
+    if not sectors or not widest or not any(r.count("async_copy") for r in resources):
+        return counted
+    return max(counted or 0.0, min(1.0, widest / sectors))
+
+
+def _efficiency(profile: Profile, resources: Sequence[KernelResources]) -> float | None:
     """Bytes used of the bytes in the sectors moved, loads and stores weighted by their sectors."""
     pairs = [
-        (profile.metric(metrics.LOAD_EFFICIENCY), profile.metric(metrics.GLOBAL_LOAD_SECTORS)),
-        (profile.metric(metrics.STORE_EFFICIENCY), profile.metric(metrics.GLOBAL_STORE_SECTORS)),
+        (_load_efficiency(profile, resources), profile.metric(metrics.GLOBAL_LOAD_SECTORS)),
+        (_fraction(profile.metric(metrics.STORE_EFFICIENCY)), profile.metric(metrics.GLOBAL_STORE_SECTORS)),
     ]
-    known = [(e / 100.0, s) for e, s in pairs if e and s]
+    known = [(e, s) for e, s in pairs if e and s]
     total = sum(s for _, s in known)
     return min(1.0, sum(e * s for e, s in known) / total) if total else None
 
