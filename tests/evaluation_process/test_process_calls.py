@@ -146,6 +146,30 @@ def test_spares_are_warmed_and_then_taken(zygote: Zygote, confined: SandboxPolic
         zygote.pool(ROLE, confined, 0)
 
 
+def test_the_first_calls_of_a_spares_life_can_be_made_ahead(zygote: Zygote, confined: SandboxPolicy) -> None:
+    zygote.pool(ROLE, confined, 1, finish=lambda worker: worker.call("echo", timeout_s=5, text="ahead"))
+    try:
+        spare = zygote.spawn(ROLE, sandbox=confined)
+        assert spare.has_descriptors
+        assert spare.call("echo", timeout_s=5, text="mine").value == "mine"
+        spare.kill()
+    finally:
+        zygote.pool(ROLE, confined, 0)
+        zygote._pools[(ROLE, confined)].finish = lambda _: None
+
+
+def test_spares_are_let_go_without_waiting_for_their_ends(zygote: Zygote, confined: SandboxPolicy) -> None:
+    zygote.pool(ROLE, confined, 2)
+    pool = zygote._pools[(ROLE, confined)]
+    with pool._lock:
+        assert pool._lock.wait_for(lambda: len(pool._spares) == 2, 20)
+        spares = tuple(pool._spares)
+    zygote.drop_spares(ROLE, confined)
+    with zygote.quiet():
+        assert not any(spare.alive for spare in spares)
+    assert zygote.spawn(ROLE, sandbox=confined).kill() is None
+
+
 def test_a_closed_zygote_refuses_in_one_line(tmp_path: object, zygote: Zygote) -> None:
     other = Zygote(zygote.log_path.parent / "other.log", interpret=False, env={"KBTUI_PRELOAD": "none"})
     other.close()

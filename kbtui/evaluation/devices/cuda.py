@@ -38,7 +38,10 @@ PRIMER_ROLE = "kbtui.evaluation.roles.primer"
 CALL_TIMEOUT_S = 5.0
 COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
-_SPARES = 6
+#: A spare's context, flush buffer and modules take about this much of the GPU's memory.
+_SPARE_BYTES, _MOST_SPARES = 3 << 30, 8
+#: One more warms up beside the others for so many cores, up to as many as the driver serves well.
+_CORES_A_SPARE, _MOST_AT_ONCE = 3, 6
 
 
 class CudaDevice:
@@ -55,12 +58,13 @@ class CudaDevice:
         *,
         call_timeout_s: float = CALL_TIMEOUT_S,
         compile_timeout_s: float = COMPILE_TIMEOUT_S,
-        spares: int = _SPARES,
+        spares: int | None = None,
+        spares_at_once: int | None = None,
         baselines: tuple[str, ...] = (EAGER,),
     ) -> None:
         self._index = int(key.partition(":")[2] or 0)
         self._root = workspace
-        self._call_timeout_s, self._n_spares, self._baselines = call_timeout_s, spares, baselines
+        self._call_timeout_s, self._baselines = call_timeout_s, baselines
         self._compile_timeout_s = compile_timeout_s
         self._held = contextlib.ExitStack()
         self._opened: OpenedProblem | None = None
@@ -74,6 +78,10 @@ class CudaDevice:
         except BaseException:
             self._zygote.close()
             raise
+        self._spares = (
+            min(_MOST_SPARES, max(2, self.spec.memory_bytes // _SPARE_BYTES)) if spares is None else spares,
+            max(2, min(_MOST_AT_ONCE, cores() // _CORES_A_SPARE)) if spares_at_once is None else spares_at_once,
+        )
         self._lock = GpuLock(self.spec.uuid or f"{self._index}")
         self._nvml = Nvml(self.spec.uuid or "")
 
@@ -84,7 +92,7 @@ class CudaDevice:
         opened = self._assemble(problem)
         with self._lock.held():
             family = _family(opened)
-            opened.sides.spares(self._n_spares)
+            opened.sides.spares(*self._spares)
             baselines = tuple(time_baseline(opened, name) for name in self._baselines)
         timed = tuple(b.name for b in baselines if b.measurement or b.name == EAGER)  # eager failed by chance: again
         self._opened = replace(opened, baselines=timed)
@@ -123,7 +131,7 @@ class CudaDevice:
 
     def _assemble(self, problem: Problem) -> OpenedProblem:
         inputs = describe_inputs(self._zygote, problem)
-        workers = max(1, (os.cpu_count() or 2) - 2)
+        workers = max(1, cores() - 2)
         compiler = self._held.enter_context(
             Compiler(
                 self._zygote,
@@ -173,6 +181,11 @@ class CudaDevice:
     def _close_problem(self) -> None:
         self._held.close()
         self._opened = None
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def _family(opened: OpenedProblem) -> str | None:

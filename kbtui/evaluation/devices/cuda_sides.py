@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
@@ -12,6 +13,7 @@ from kbtui.evaluation.baselines import COMPILED, LIBRARIES
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote
+from kbtui.evaluation.process.spares import AT_ONCE
 
 REFEREE_ROLE = "kbtui.evaluation.roles.referee"
 CANDIDATE_ROLE = "kbtui.evaluation.roles.candidate"
@@ -75,6 +77,9 @@ class Sides:
     _referee: Worker | None = None
     _arena: tuple[int, bytes] = (0, b"")
     _kept: dict[str, Side] = field(default_factory=dict)
+    _n_spares: tuple[int, int] = (0, 0)
+    #: By child, the handle of the arena that it has mapped.
+    _sees: "WeakKeyDictionary[Worker, bytes]" = field(default_factory=WeakKeyDictionary)
 
     @property
     def referee(self) -> RefereeClient:
@@ -82,10 +87,14 @@ class Sides:
         if self._referee is None or not self._referee.alive:
             self.drop()
             self._referee = self._start_referee()
+            if self._n_spares[0]:
+                self.spares(*self._n_spares)
         return RefereeClient(self._referee, self.problem.spec)
 
-    def spares(self, size: int) -> None:
-        self.zygote.pool(CANDIDATE_ROLE, self.policy, size)
+    def spares(self, size: int, at_once: int = AT_ONCE) -> None:
+        """Keep so many children warm, the arena mapped; ``at_once`` of them warm up side by side."""
+        self._n_spares = (size, at_once)
+        self.zygote.pool(CANDIDATE_ROLE, self.policy, size, at_once=at_once, finish=self._show_arena)
 
     def candidate(self, name: str, source: str) -> Side:
         """A fresh child with the candidate loaded. Raises WorkerFailure."""
@@ -152,6 +161,8 @@ class Sides:
         if self._referee is not None:
             self._referee.kill()
             self._referee = None
+        self._arena = (0, b"")
+        self.zygote.drop_spares(CANDIDATE_ROLE, self.policy)
 
     def check_device(self) -> bool:
         """After a crash: whether the GPU still answers the referee. If not, the next use starts all over."""
@@ -165,13 +176,23 @@ class Sides:
     def _start(self, role: str, policy: SandboxPolicy | None) -> Worker:
         """A warm child that sees the arena."""
         _ = self.referee
-        n_bytes, handle = self._arena
         worker = self.zygote.spawn(role, sandbox=policy)
-        with _killed_on_failure(worker):
+        while self._sees.get(worker, self._arena[1]) != self._arena[1]:
+            self.zygote.bury(worker)  # a spare that sees the arena of a referee that is gone
+            worker = self.zygote.spawn(role, sandbox=policy)
+        if worker not in self._sees:
+            with _killed_on_failure(worker):
+                self._show_arena(worker)
+        return worker
+
+    def _show_arena(self, worker: Worker) -> None:
+        """In the thread of whoever warms spares, too. Without an arena there is nothing to be done yet."""
+        n_bytes, handle = self._arena
+        if handle:
             client = CandidateClient(worker, self.call_timeout_s)
             client.warm()
             client.map_arena(n_bytes, handle)
-        return worker
+            self._sees[worker] = handle
 
     def _start_referee(self) -> Worker:
         """A referee with the problem open and the arena made."""
@@ -194,7 +215,7 @@ class Sides:
         """The candidate's compiled kernels, copied where only its child reads them."""
         mine = worker.scratch / "triton"
         mine.mkdir(parents=True, exist_ok=True)
-        copy_cache(self.cache_of(source), mine)
+        copy_cache(self.cache_of(source), mine, texts=False)
         return mine
 
 

@@ -10,21 +10,26 @@ import shutil
 from pathlib import Path
 
 _GROUP = "__grp__"
+#: Steps on the way to a binary, megabytes of text, which a launch reads for nothing; Triton does without them.
+_TEXTS = (".ttir", ".ttgir", ".llir", ".ptx", ".source")
 
 
-def copy_cache(source: Path, target: Path) -> None:
-    """Copy every entry (one directory a kernel or launcher) of ``source``, which need not exist."""
+def copy_cache(source: Path, target: Path, *, texts: bool = True) -> None:
+    """Copy every entry (one directory a kernel or launcher) of ``source``, which need not exist.
+
+    Without ``texts`` a kernel's intermediate forms are left behind: what is launched is the binary.
+    """
     if not source.is_dir():
         return
     for entry in os.scandir(source):
         if entry.is_dir(follow_symlinks=False):
-            _copy_entry(Path(entry.path), target / entry.name)
+            _copy_entry(Path(entry.path), target / entry.name, () if texts else _TEXTS)
 
 
-def _copy_entry(source: Path, target: Path) -> None:
+def _copy_entry(source: Path, target: Path, left_behind: tuple[str, ...]) -> None:
     target.mkdir(exist_ok=True)
     for file in os.scandir(source):
-        if not file.is_file(follow_symlinks=False):
+        if not file.is_file(follow_symlinks=False) or file.name.endswith(left_behind):
             continue
         if file.name.startswith(_GROUP):
             (target / file.name).write_text(_moved(Path(file.path), target))

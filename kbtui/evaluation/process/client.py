@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from kbtui.errors import EngineError
 from kbtui.evaluation.process import child
 from kbtui.evaluation.process.leftovers import remove_tree
 from kbtui.evaluation.process.sandbox import SandboxPolicy
-from kbtui.evaluation.process.spares import Spares
+from kbtui.evaluation.process.spares import AT_ONCE, Spares
 from kbtui.evaluation.process.worker import EXIT_TIMEOUT_S, READY_TIMEOUT_S, Exit, Worker, tail_of
 from kbtui.evaluation.process.zygote import MESSAGE_BYTES
 
@@ -82,16 +82,37 @@ class Zygote:
         pool = self._pools.get((role, sandbox))
         worker = pool.take() if pool else None
         worker = worker or self._fork(role, sandbox, warm=False)
-        worker.hand_over(fds)
+        if not worker.has_descriptors:
+            worker.hand_over(fds)
         if pool:
             pool.fill()
         return worker
 
-    def pool(self, role: str, sandbox: SandboxPolicy | None, size: int) -> None:
-        """Keep ``size`` spares of this kind, forked, confined and warmed (the role's ``warm(fds)``, with no fds)."""
+    def pool(
+        self,
+        role: str,
+        sandbox: SandboxPolicy | None,
+        size: int,
+        *,
+        at_once: int = AT_ONCE,
+        finish: Callable[[Worker], None] | None = None,
+    ) -> None:
+        """Keep ``size`` spares of this kind, forked, confined and warmed (the role's ``warm(fds)``, with no fds).
+
+        ``finish`` makes the first calls of a spare's life, ahead of whoever takes it, who then hands no descriptors
+        over; ``at_once`` of them warm up side by side.
+        """
         pool = self._pools.setdefault((role, sandbox), Spares(lambda: self._fork(role, sandbox, warm=True)))
-        pool.size = size
+        pool.size, pool.at_once = size, at_once
+        if finish is not None:
+            pool.finish = _beginning(finish)
         pool.fill()
+
+    def drop_spares(self, role: str, sandbox: SandboxPolicy | None) -> None:
+        """Let this kind's spares go, without waiting for their ends, and keep none until ``pool`` is called again."""
+        pool = self._pools.get((role, sandbox))
+        if pool is not None:
+            pool.drop(self.bury)
 
     @contextlib.contextmanager
     def quiet(self, timeout_s: float = 30.0) -> Iterator[None]:
@@ -239,6 +260,16 @@ class Zygote:
             events = [a.event for a in self._asked.values()] + [e.event for e in self._exits.values()]
         for event in events:
             event.set()
+
+
+def _beginning(finish: Callable[[Worker], None]) -> Callable[[Worker], None]:
+    """A child serves calls once it was handed its descriptors, of which such a spare gets none."""
+
+    def begin(worker: Worker) -> None:
+        worker.hand_over(())
+        finish(worker)
+
+    return begin
 
 
 def _sweep(folder: Path) -> None:

@@ -5,6 +5,7 @@ its own 500 MB library; the answers are cached in the process, so children inher
 """
 
 import contextlib
+import importlib
 import os
 import platform
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 
 #: Compute capabilities whose version question is asked ahead: Triton keeps one answer for each.
 _ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
+#: What every candidate's child runs, imported here once: it starts nothing and touches no device until it is called.
+_ROLES = ("kbtui.evaluation.roles.candidate", "kbtui.evaluation.roles.warmth", "triton.runtime.interpreter")
 
 
 def load() -> None:
@@ -29,6 +32,8 @@ def load() -> None:
     build.platform_key()
     _remember_tools(triton)
     _remember_libcuda()
+    for name in _ROLES:
+        importlib.import_module(name)
 
 
 def report() -> dict[str, Any]:

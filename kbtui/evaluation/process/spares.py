@@ -11,15 +11,24 @@ from kbtui.errors import EngineError
 from kbtui.evaluation.process.failures import WorkerFailure
 from kbtui.evaluation.process.worker import Worker
 
-#: Children that warm up side by side; more of them only wait for one another in the driver.
+#: Children that warm up side by side where nothing else is said.
 AT_ONCE = 3
 
 
+def _as_it_is(_: Worker) -> None: ...
+
+
 class Spares:
-    """Spares of one kind. ``start`` forks a child that then warms up by itself."""
+    """Spares of one kind. ``start`` forks a child that then warms up by itself.
+
+    ``finish`` does the rest that can be done before anybody needs it, in the thread that started it; it may raise
+    WorkerFailure. ``at_once``: how many warm up side by side.
+    """
 
     def __init__(self, start: Callable[[], Worker]) -> None:
         self.size = 0
+        self.at_once = AT_ONCE
+        self.finish: Callable[[Worker], None] = _as_it_is
         self._start = start
         self._lock = threading.Condition()
         self._spares: deque[Worker] = deque()
@@ -44,7 +53,7 @@ class Spares:
     def fill(self) -> None:
         """Start what is missing, a few at a time. Returns at once."""
         with self._lock:
-            while self._n_wanted() > 0 and self._n_started < AT_ONCE:
+            while self._n_wanted() > 0 and self._n_started < self.at_once:
                 self._n_started += 1
                 threading.Thread(target=self._fill, name="spares", daemon=True).start()
 
@@ -68,12 +77,14 @@ class Spares:
             self._lock.notify_all()
         self.fill()
 
-    def drop(self) -> None:
+    def drop(self, end: Callable[[Worker], None] = Worker.kill) -> None:
+        """Keep none any more, until ``size`` is set again."""
         with self._lock:
             self.size = 0
             spares, self._spares = list(self._spares), deque()
+            self._paused.difference_update(spares)
         for spare in spares:
-            spare.kill()
+            end(spare)
 
     def _fill(self) -> None:
         """One spare after the other, as long as some are missing."""
@@ -93,6 +104,7 @@ class Spares:
             return False
         try:
             worker.await_start()
+            self.finish(worker)
         except WorkerFailure:
             worker.kill()
             return False

@@ -66,10 +66,13 @@ class Worker:
         self.protections: tuple[Protection, ...] = ()
         self._sock, self._exit, self._order = sock, ended, order
         self._started = False
+        #: Whether it was handed its descriptors, perhaps none: from then on it serves calls.
+        self.has_descriptors = False
         self._why_killed = ""
         self._posted: deque[tuple[int, str]] = deque()
 
     def hand_over(self, fds: tuple[int, ...]) -> None:
+        self.has_descriptors = True
         with contextlib.suppress(OSError):
             socket.send_fds(self._sock, [b"S"], list(fds))
 

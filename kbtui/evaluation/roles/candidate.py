@@ -35,6 +35,8 @@ _FEWEST_LATE = 14
 
 #: Of the device's memory for what a candidate allocates; the referee needs some beside the arena.
 _MEMORY_SHARE = 0.5
+#: Of it, what may stay cached from one shape to the next.
+_KEPT_SHARE = 1 / 32
 #: What a spare has noted ahead, for it takes a tenth of a second.
 _WARMED: list[tuple[Unchanged, Any]] = []
 
@@ -301,10 +303,12 @@ class Candidate:
         """[host, device] microseconds a call, without a cold L2."""
         return list(self._bench.back_to_back(self._rotating, n_calls))
 
-    def release(self) -> None:
-        """Give cached memory back between shapes."""
+    def release(self, everything: bool = False) -> None:
+        """Give cached memory back between shapes, where it is much: asking the driver for it again takes long."""
         self._copies = []
-        if device() == "cuda":
+        if device() != "cuda":
+            return
+        if everything or torch.cuda.memory_reserved() > _whole_memory() * _KEPT_SHARE:
             torch.cuda.empty_cache()
 
     @property
@@ -352,6 +356,10 @@ class Candidate:
         changed = self._changed()
         detail = f"it changed {', '.join(changed[:_NAMES_SHOWN])}"
         return {"reason": "globals_changed", "detail": detail} if changed else None
+
+
+def _whole_memory() -> int:
+    return int(torch.cuda.get_device_properties(0).total_memory)
 
 
 def _let(_: launches.Launch) -> bool:
