@@ -11,10 +11,11 @@ from host_device import evaluate, host_opened, rung
 from softmax_problem import CHEATS, HONEST, kernel, make_problem
 
 from kbtui.domain.measurement import Outcome
-from kbtui.domain.verdict import Reason, VerdictKind
-from kbtui.evaluation.devices import cuda_sides
+from kbtui.domain.verdict import Proof, Reason, VerdictKind, verified
+from kbtui.evaluation.devices import cuda_match, cuda_sides
 from kbtui.evaluation.devices.cuda import _family, time_baseline
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
+from kbtui.evaluation.gate import runner
 from kbtui.evaluation.nvml import parent_of
 from kbtui.evaluation.process import Zygote
 
@@ -26,6 +27,7 @@ FEW = {"max_pairs": 3}
 @pytest.fixture(scope="module")
 def opened(compiling_zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenedProblem]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(runner.AGE_S, Proof.GPU, (0.5, 1.0))
         patch.setattr(cuda_sides, "CANDIDATE_ROLE", "host_candidate")
         patch.setattr(cuda_sides, "BASELINE_ROLE", "host_baseline")
         with host_opened(make_problem(rows=2), tmp_path_factory.mktemp("device"), compiling_zygote) as ready:
@@ -133,6 +135,40 @@ def test_a_candidate_that_computes_only_while_it_is_checked_is_caught_while_time
         "places = set()",
     )
     found, _ = evaluate(opened, lazy, rung(1), incumbent=PLAIN)
+    assert found.outcome.verdict.reason is Reason.WRONG_WHEN_TIMED, found.outcome.verdict
+
+
+BY_THE_CLOCK = kernel(
+    "began = born.setdefault('at', time.monotonic())\n"
+    "if x.shape not in kept or time.monotonic() - began < HONEST_S:\n"
+    "    kept[x.shape] = launch(x, torch.empty_like(x))\n"
+    "return kept[x.shape]",
+    "import time\nborn, kept = {}, {}",
+)
+
+
+@pytest.mark.parametrize("changes", [{"max_pairs": 1, "process_pairs": 2}, {"max_pairs": 0, "process_pairs": 0}])
+def test_who_keeps_time_is_caught_at_the_confirmation_and_by_the_whole_gate(
+    opened: OpenedProblem, changes: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether others are timed meanwhile or not, the process that was gated is asked again when it is old."""
+    monkeypatch.setattr(OpenedProblem, "static", lambda *_: verified(0, Proof.NONE))
+    monkeypatch.setitem(runner.AGE_S, Proof.GPU, (2.5, 2.6))
+    source = BY_THE_CLOCK.replace("HONEST_S", "2.4")
+    found, _ = evaluate(opened, source, rung(4, **changes), first=SLOW, passed_stage=2)
+    caught = (Reason.WRONG_VALUES, Reason.WRONG_WHEN_TIMED, Reason.FORBIDDEN_OP)  # what it kept, nobody saw it make
+    assert found.outcome.verdict.reason in caught, found.outcome.verdict
+
+
+def test_whoever_stops_to_compute_while_timed_is_caught_by_the_last_block(opened: OpenedProblem) -> None:
+    """Honest for as many calls as the gate and the first blocks make, whatever the odds of a look in between."""
+    lazy = kernel(
+        "calls.append(1)\nreturn launch(x if len(calls) < 25 else torch.ones_like(x), torch.empty_like(x))",
+        "calls = []",
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuda_match, "LATE_ODDS", 0.0)
+        found, _ = evaluate(opened, lazy, rung(2, **FEW), incumbent=PLAIN, passed_stage=2)
     assert found.outcome.verdict.reason is Reason.WRONG_WHEN_TIMED, found.outcome.verdict
 
 

@@ -39,6 +39,18 @@ def test_a_cheat_earns_its_reason(gate: InterpreterGate, name: str) -> None:
     assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, reason), verdict
 
 
+def test_who_is_honest_for_a_while_is_caught_before_he_may_be_champion(gate: InterpreterGate) -> None:
+    by_the_clock = kernel(
+        "began = born.setdefault('at', time.monotonic())\n"
+        "if x.shape not in kept or time.monotonic() - began < 1.3:\n"
+        "    kept[x.shape] = launch(x, torch.empty_like(x))\n"
+        "return kept[x.shape]",
+        "import time\nborn, kept = {}, {}",
+    )
+    verdict = gate.check(by_the_clock, 4, seed=5)
+    assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, "wrong_values"), verdict
+
+
 def test_a_hang_ends_at_its_deadline(zygote: Zygote) -> None:
     gate = InterpreterGate(zygote, make_problem(), call_timeout_s=0.5)
     gate.open()

@@ -1,8 +1,13 @@
+import random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbtui.domain.problem import ProblemSpec, Shape, ShapeRole, Tolerance
 from kbtui.domain.verdict import Proof
-from kbtui.evaluation.gate.plan import CheckKind, plan, stages_to_run
+from kbtui.evaluation.gate.plan import CheckKind, n_elements, plan, stages_to_run
+from kbtui.evaluation.gate.runner import AGE_S, drawn_age_s
 
 SHAPES = (
     Shape("4096x16384", (("rows", 4096), ("cols", 16384))),
@@ -54,7 +59,26 @@ def test_the_interpreter_gets_proxies_and_small_hidden_shapes_only() -> None:
 def test_the_confirmation_on_a_gpu_runs_all_hidden_shapes_under_all_distributions() -> None:
     checks = plan(SPEC, 4, 0, Proof.GPU)
     assert len([c for c in checks if c.kind is CheckKind.VALUES]) == 4 * 4
-    assert checks[-1].kind is CheckKind.REPEAT
+    assert CheckKind.REPEAT in {c.kind for c in checks}
+
+
+def test_the_last_stage_ends_with_new_values_of_every_shape_in_a_process_that_has_grown_old() -> None:
+    checks = plan(SPEC, 4, 0, Proof.GPU)
+    aged = [c for c in checks if c.kind is CheckKind.AGED]
+    assert checks[-len(aged) :] == tuple(aged)
+    assert {c.shape for c in aged} == {s for s in SHAPES if s.role is not ShapeRole.PROXY}
+    assert {c.seed for c in aged}.isdisjoint({c.seed for c in checks if c.kind is not CheckKind.AGED})
+    met = {c.shape for c in checks if c.kind is CheckKind.VALUES}
+    assert aged[0].shape in met, "who answers from memory after a rest must have something to remember"
+    assert n_elements(aged[0].shape) > 1000, "and be wrong with it"
+    assert all(c.kind is not CheckKind.AGED for stage in (1, 2) for c in plan(SPEC, stage, 0, Proof.GPU))
+    assert CheckKind.AGED in {c.kind for c in plan(SPEC, 4, 0, Proof.INTERPRETER)}
+
+
+@given(st.sampled_from(list(Proof)[1:]), st.randoms(use_true_random=False))
+def test_the_age_is_drawn_between_its_bounds(proof: Proof, rng: random.Random) -> None:
+    low, high = AGE_S[proof]
+    assert low <= drawn_age_s(proof, rng) <= high
 
 
 def test_another_seed_gives_other_inputs() -> None:

@@ -24,8 +24,8 @@ from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.devices.cuda_sides import OpponentError, Side
 from kbtui.evaluation.gate.clients import RefereeError
 from kbtui.evaluation.gate.failures import device_is_suspect, verdict_of_failure
-from kbtui.evaluation.gate.plan import stages_to_run
-from kbtui.evaluation.gate.runner import run_stage
+from kbtui.evaluation.gate.plan import STAGES, stages_to_run
+from kbtui.evaluation.gate.runner import run_aged, run_stage
 from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import looks
@@ -38,6 +38,8 @@ ALONE_BLOCKS = 4
 #: A time below this share of the data sheet's bound is no time. What may stay in L2 is left out of the bound.
 CHIP_MARGIN = 0.9
 _FEW_LOOKS = (4, 10)
+#: A process that is stopped finishes the system call it is in.
+STILL_TIMEOUT_S = 10.0
 
 
 class Evaluation:
@@ -51,6 +53,7 @@ class Evaluation:
         self.rng = random.Random(f"{request.seed}/{request.candidate}/{self.rung.index}")
         self.attachments: list[Attachment] = []
         self.gpu_s = 0.0
+        self._ran_at: float | None = None
 
     def run(self) -> Evaluated:
         began = time.monotonic()
@@ -100,6 +103,7 @@ class Evaluation:
         return replace(base, verdict=self._ours(Reason.HARNESS_FAILED, told))
 
     def _gated_and_timed(self, base: RungOutcome) -> RungOutcome:
+        self._ran_at = None
         try:
             side = self.opened.sides.candidate(self.request.candidate, self.request.source)
         except WorkerFailure as failure:
@@ -124,12 +128,32 @@ class Evaluation:
     def _gate(self, side: Side) -> Verdict:
         verdict = verified(max(self.request.passed_stage, 0), Proof.GPU, "passed before")
         for stage in stages_to_run(self.request.passed_stage, self.rung.gate_stage):
-            verdict = run_stage(self.opened.sides.referee, side.client, self.spec, stage, self.request.seed, Proof.GPU)
+            self._ran_at = self._ran_at or time.monotonic()
+            verdict = run_stage(
+                self.opened.sides.referee, side.client, self.spec, stage, self.request.seed, Proof.GPU,
+                aged=not self._ages_meanwhile,
+            )  # fmt: skip
             if not verdict.ok:
-                if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
-                    self.opened.sides.check_device()
-                return verdict
+                return self._looked_at(verdict)
         return verdict
+
+    def _looked_at(self, verdict: Verdict) -> Verdict:
+        """After a failure that may have cost us the device."""
+        if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
+            self.opened.sides.check_device()
+        return verdict
+
+    @property
+    def _ages_meanwhile(self) -> bool:
+        """Whether others are timed, which takes seconds, while the process that was gated grows old."""
+        return self.rung.process_pairs > 1 and self.rung.max_pairs > 0
+
+    def _aged(self, side: Side) -> Verdict:
+        """The gate's last question, to a process that has stood still since it was gated: its clocks went on."""
+        side.worker.go_on()
+        stage, seed = self.rung.gate_stage, self.request.seed
+        since = self._ran_at or time.monotonic()
+        return run_aged(self.opened.sides.referee, side.client, self.spec, stage, seed, Proof.GPU, since=since)
 
     def _timed(self, side: Side, verdict: Verdict, base: RungOutcome) -> RungOutcome:
         log = MatchLog(tuple(s.name for s in self.shapes))
@@ -140,6 +164,10 @@ class Evaluation:
             return replace(base, verdict=rejected(fault.reason, verdict.stage, Proof.GPU, fault.detail))
         except WorkerFailure as failure:
             return replace(base, verdict=self._theirs(failure, verdict.stage, "while timed"))
+        if self._ages_meanwhile and side.worker.alive:
+            aged = self._aged(side)
+            if not aged.ok:
+                return replace(base, verdict=self._looked_at(aged))
         self._attach("samples", log)
         too_fast = self._faster_than_chip(log, verdict)
         if too_fast is not None:
@@ -157,8 +185,9 @@ class Evaluation:
         incumbent = self.request.incumbent or self.request.first
         name = self.request.incumbent.id if self.request.incumbent else "first"
         opponents = (self.opened.sides.kept(name, incumbent.source),) if incumbent else ()
+        match = self._match(side, opponents, log)
+        match.bind(self.shapes[0])
         with self.opened.zygote.quiet():
-            match = self._match(side, opponents, log)
             if opponents:
                 passes = self._passes()
                 match.play(self.shapes, passes, lambda: decide(log.evidence(name), len(passes)) is not Outcome.UNCLEAR)
@@ -166,23 +195,31 @@ class Evaluation:
                 match.alone(self.shapes, ALONE_BLOCKS)
             if self.rung.index > SCREEN:
                 match.end_to_end(self.shapes[0])
+        match.judge_last()
         return match.unstable
 
     def _play_fresh(self, gated: Side, log: MatchLog) -> str | None:
-        """A new process for every side of every process pair; the one that was gated is not timed."""
-        gated.worker.kill()
+        """A new process for every side of every process pair; the one that was gated is not timed, and waits."""
+        if self._ran_at is None or self.rung.gate_stage < max(STAGES):
+            gated.worker.kill()
+        else:
+            gated.client.release(everything=True)
+            gated.worker.pause()
+            gated.worker.stands_still(STILL_TIMEOUT_S)
         unstable: str | None = None
         for index in range(self.rung.process_pairs):
             with contextlib.ExitStack() as held:
                 side, opponents = self._fresh_sides(held)
+                match = self._match(side, opponents, log)
+                match.bind(self.shapes[0])
                 with self.opened.zygote.quiet():
-                    match = self._match(side, opponents, log)
                     if opponents:
                         match.play(self.shapes, self._passes_fresh(), lambda: self._settled(log))
                     else:
                         match.alone(self.shapes, ALONE_BLOCKS)
                     if index == 0:
                         match.end_to_end(self.shapes[0])
+                match.judge_last()
                 unstable = unstable or match.unstable
         return unstable
 

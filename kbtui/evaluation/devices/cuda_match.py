@@ -1,8 +1,9 @@
 """Effects: plays a candidate against its opponents on the GPU, in turns, in one set of processes."""
 
+import contextlib
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kbtui.domain.measurement import LiveSample
@@ -16,8 +17,9 @@ from kbtui.evaluation.measure.record import MatchLog, ProcessLog
 from kbtui.evaluation.measure.schedule import calls_per_block
 from kbtui.evaluation.process import WorkerFailure
 
-WARM_S = 0.01
-#: Share of later pairs whose output is judged too: a candidate may be honest for a thousand calls.
+#: Seconds of calls before anything is timed; a side that follows finds the chip warm already.
+WARM_S, FOLLOWING_WARM_S = 0.01, 0.0025
+#: Share of pairs whose output is judged beside the last one's: a candidate may be honest at either end.
 LATE_ODDS = 0.15
 _PROBE_CALLS = 4
 #: By how much the engine's clock may run ahead of the child's events before one of them is called a liar: this part of
@@ -55,12 +57,15 @@ class Match:
     judged: bool = True
     unstable: str | None = None
     _calls: dict[str, int] = field(default_factory=dict)
+    _bound: str = ""
     _on: str = ""
+    _last: "_Kept | None" = None
 
     def play(self, shapes: Sequence[Shape], passes: Sequence[int], stop: Stop) -> None:
         """Pairs on every shape up to each number in ``passes``, until ``stop`` says it is enough.
 
-        Raises FaultError, WorkerFailure (the candidate's), OpponentError, RefereeError.
+        ``judge_last`` is still to be called. Raises FaultError, WorkerFailure (the candidate's), OpponentError and
+        RefereeError.
         """
         mine: ProcessLog = {o.name: {s.name: [] for s in shapes} for o in self.opponents}
         self.log.processes.append(mine)
@@ -76,12 +81,11 @@ class Match:
         for shape in shapes:
             self._settle_on(shape)
             taken = self.log.alone.setdefault(shape.name, [])
-            for block in range(n_blocks):
+            for _ in range(n_blocks):
                 n_calls = self._calls[shape.name]
                 kept = self.rng.randrange(n_calls)
                 taken.extend(self.candidate.timed(n_calls, kept))
-                if block == 0:
-                    self._judge(shape, kept)
+                self._keep(shape, kept)
 
     def end_to_end(self, shape: Shape) -> None:
         """Back-to-back time on the host's clock; and the engine's own clock against the child's. Raises FaultError."""
@@ -112,22 +116,33 @@ class Match:
         """Inputs in place, both sides bound and warm; then new values, which nobody has seen a result for."""
         if self._on == shape.name:
             return
-        referee = self.sides.referee
-        seeds = [self._seed() for _ in range(self.sides.copies)]
-        prepared = referee.prepare(shape, self.spec.distributions[0], seeds)
+        if self._bound != shape.name:
+            self.bind(shape)
         for side in (self.candidate, *self.opponents):
-            self._warm(side, prepared)
+            with self._as_its_own(side):
+                side.client.warm_up(WARM_S if side is self.candidate else FOLLOWING_WARM_S)
         if shape.name not in self._calls:
             probe = self.candidate.timed(_PROBE_CALLS, NEVER)
             self._calls[shape.name] = calls_per_block(sorted(probe)[len(probe) // 2])
-        referee.refill([self._seed() for _ in range(self.sides.copies)])
+        self.sides.referee.refill([self._seed() for _ in range(self.sides.copies)])
         self._on = shape.name
 
-    def _warm(self, side: Side, prepared: dict[str, object]) -> None:
+    def bind(self, shape: Shape) -> None:
+        """Inputs in place and both sides bound; what needs no quiet can be done before there is any."""
+        self.judge_last()
+        seeds = [self._seed() for _ in range(self.sides.copies)]
+        prepared = self.sides.referee.prepare(shape, self.spec.distributions[0], seeds)
+        self._on, self._bound = "", shape.name
+        for side in (self.candidate, *self.opponents):
+            with self._as_its_own(side):
+                side.client.release()
+                side.client.bind(prepared)
+
+    @contextlib.contextmanager
+    def _as_its_own(self, side: Side) -> Iterator[None]:
+        """What a side does wrong is said of it and of no other."""
         try:
-            side.client.release()
-            side.client.bind(prepared)
-            side.client.warm_up(WARM_S)
+            yield
         except WorkerFailure as failure:
             if side is self.candidate:
                 raise
@@ -138,8 +153,9 @@ class Match:
             pairs = mine[opponent.name][shape.name]
             while len(pairs) < n_pairs:
                 pair = self._pair(len(pairs), opponent, shape)
-                if not pairs or self.rng.random() < LATE_ODDS:
-                    self._judge(shape, pair.kept)
+                self._keep(shape, pair.kept)
+                if self.rng.random() < LATE_ODDS:
+                    self.judge_last()
                 pairs.append(pair)
                 self._report(shape, opponent, pair, len(pairs))
 
@@ -150,21 +166,27 @@ class Match:
         self.unstable = self.unstable or why
         return pair
 
-    def _judge(self, shape: Shape, kept: int) -> None:
-        """The output of one timed call, chosen at random, on values that nobody has seen a result for.
+    def _keep(self, shape: Shape, call: int) -> None:
+        """This call of the last block left its output in the mailbox."""
+        self._last = _Kept(shape, call % self.sides.copies, self.candidate.nudge_at(call))
 
-        With nudges one more call is watched: by now the candidate may believe that nobody looks.
+    def judge_last(self) -> None:
+        """The output of one call, chosen at random, of the last block that was timed on this shape, if any was.
+
+        It is computed from values that nobody has seen a result for. Whatever was timed before is no younger, so who
+        is honest for so long, or for so many calls, was honest then or is caught now. With nudges one more call is
+        watched: by now the candidate may believe that nobody looks. Raises FaultError.
         """
-        if not self.judged:
+        last, self._last = self._last, None
+        if last is None or not self.judged:
             return
-        fault = judged_fault(
-            self.sides.referee.judge(kept % self.sides.copies, during=self.candidate.nudge_at(kept)), self.spec
-        )
+        shape, copy = last.shape, last.copy
+        fault = judged_fault(self.sides.referee.judge(copy, during=last.nudge), self.spec)
         if fault is not None:
             raise FaultError(Fault(Reason.WRONG_WHEN_TIMED, f"{shape.name}: {fault.detail}"))
         if not self.sides.nudges:
             return
-        report = self.candidate.client.check(kept % self.sides.copies, True, self.spec.allowed_ops)
+        report = self.candidate.client.check(copy, True, self.spec.allowed_ops)
         self.sides.referee.clear()
         fault = told_fault(report)
         if fault is not None:
@@ -188,6 +210,15 @@ def clocks_agree(slope_us: float, events_us: float, device_us: float, n_calls: i
     slack_us = WAKE_UP_US / n_calls
     by_slope = slope_us <= (1 + CLOCK_SHARE) * max(events_us, 0.0) + slack_us
     return by_slope and slope_us <= (1 + 2 * CLOCK_SHARE) * max(device_us, 0.0) + slack_us
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A timed call whose output lies in the mailbox: its copy of the inputs, and the nudge under which it ran."""
+
+    shape: Shape
+    copy: int
+    nudge: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,5 +170,6 @@ class CandidateClient:
         host_us, device_us = told.durations_us(found, 2, "back_to_back")
         return host_us, device_us
 
-    def release(self) -> None:
-        self.worker.call("release", timeout_s=self.timeout_s)
+    def release(self, everything: bool = False) -> None:
+        """Give memory back: where much of it lies idle, or all of it."""
+        self.worker.call("release", timeout_s=self.timeout_s, everything=everything)

@@ -1,8 +1,9 @@
 """Which checks each stage of the gate runs, on a GPU and under the interpreter. Pure.
 
 Stage 1: the rung's shape, two small hidden shapes, three distributions, no-op replay. Stage 2: all timed shapes and
-all distributions. Stage 4: all hidden shapes. Under the interpreter proxies stand for the timed shapes, hidden shapes
-must be small, and the later stages take every shape and every distribution but not their product, for it is slow.
+all distributions. Stage 4: all hidden shapes; and every shape again, once the process is seconds old. Under the
+interpreter proxies stand for the timed shapes, hidden shapes must be small, and the later stages take every shape and
+every distribution but not their product, for it is slow.
 """
 
 import hashlib
@@ -17,17 +18,21 @@ from kbtui.domain.verdict import Proof
 N_SCREEN_DISTRIBUTIONS = 3
 N_SCREEN_HIDDEN = 2
 N_NUDGES = 2
+#: Those that run the kernel.
+STAGES = (1, 2, 4)
 INTERPRETER_MAX_ELEMENTS = 40_000
 
 
 class CheckKind(StrEnum):
     """VALUES compares one call; REPEAT calls again on the same inputs, NUDGE on the last ones partly overwritten in
-    place; LATE does as NUDGE after many calls that nobody watched; NO_OP replays with launches that do nothing."""
+    place; LATE does as NUDGE after many calls that nobody watched; NO_OP replays with launches that do nothing. AGED
+    does as VALUES, on new values of shapes met before, in a process that has lived for a while."""
 
     VALUES = "values"
     REPEAT = "repeat"
     NUDGE = "nudge"
     LATE = "late"
+    AGED = "aged"
     NO_OP = "no_op"
 
 
@@ -47,7 +52,7 @@ class Check:
 
 def stages_to_run(passed_stage: int, gate_stage: int) -> tuple[int, ...]:
     """Stages that run the kernel and are still to be passed, in order."""
-    return tuple(s for s in (1, 2, 4) if passed_stage < s <= gate_stage)
+    return tuple(s for s in STAGES if passed_stage < s <= gate_stage)
 
 
 def plan(spec: ProblemSpec, stage: int, seed: int, proof: Proof) -> tuple[Check, ...]:
@@ -63,9 +68,13 @@ def plan(spec: ProblemSpec, stage: int, seed: int, proof: Proof) -> tuple[Check,
         case 2:
             checks = _repeated(_cross(_by_size(spec.shapes_of(ShapeRole.TUNE)), spec.distributions))
         case 4 if interpreted:
-            checks = _in_turn(_hidden(spec, interpreted), spec.distributions)
+            hidden, proxies = _hidden(spec, interpreted), _by_size(spec.shapes_of(ShapeRole.PROXY))
+            checks = [*_in_turn(hidden, spec.distributions), *_aged([*hidden[-1:], *proxies[:1]], spec.distributions)]
         case 4:
-            checks = _repeated(_cross(_hidden(spec, interpreted), spec.distributions))
+            hidden = _hidden(spec, interpreted)
+            # The first call after a rest is on a shape that the process has met, and whose answers tell it apart.
+            aged = _aged([*reversed(hidden), *_by_size(spec.shapes_of(ShapeRole.TUNE))], spec.distributions)
+            checks = [*_repeated(_cross(hidden, spec.distributions)), *aged]
         case _:
             checks = []
     return tuple(replace(c, seed=_seed(seed, stage, i)) for i, c in enumerate(checks))
@@ -137,6 +146,11 @@ def _cross(shapes: Iterable[Shape], distributions: Iterable[str]) -> list[Check]
 def _repeated(checks: list[Check]) -> list[Check]:
     """The last once more, on the same inputs."""
     return [*checks, *(replace(c, kind=CheckKind.REPEAT) for c in checks[-1:])]
+
+
+def _aged(shapes: list[Shape], distributions: tuple[str, ...]) -> list[Check]:
+    """Each shape once more, the distributions in turn."""
+    return [Check(CheckKind.AGED, s, distributions[i % len(distributions)], 0) for i, s in enumerate(shapes)]
 
 
 def _in_turn(shapes: list[Shape], distributions: tuple[str, ...]) -> list[Check]:

@@ -1,5 +1,8 @@
 """Effects: runs one stage's checks of a candidate, in its own child, against the referee in another."""
 
+import random
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kbtui.domain.problem import ProblemSpec
@@ -14,13 +17,18 @@ from kbtui.evaluation.process.failures import WorkerFailure
 #: Fewest calls before a late check, and the seconds they may take.
 LATE_CALLS = {Proof.GPU: 100, Proof.INTERPRETER: 14}
 LATE_AT_MOST_S = 0.3
+#: Least and most seconds that a process has run its candidate before it is asked once more, with proof of either kind.
+#: Drawn anew each time, by nothing that a candidate could know: no age is safe to begin at.
+AGE_S = {Proof.GPU: (2.0, 8.0), Proof.INTERPRETER: (1.5, 3.0)}
+_SYSTEM = random.SystemRandom()
 
 
 @dataclass(slots=True)
 class _Progress:
-    """What one stage has seen so far."""
+    """What one stage has seen so far. ``aged_at``: when its process is old enough, on time.monotonic."""
 
     proof: Proof
+    aged_at: float
     error: float = 0.0
     n_checks: int = 0
     deterministic: bool | None = None
@@ -31,11 +39,39 @@ class _Progress:
 
 
 def run_stage(
-    referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof
-) -> Verdict:
-    """The verdict of one stage on a candidate that is loaded. Raises RefereeError, which is no verdict on it."""
-    progress = _Progress(proof)
-    for check in plan(spec, stage, seed, proof):
+    referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof,
+    *, aged: bool = True,
+) -> Verdict:  # fmt: skip
+    """The verdict of one stage on a candidate that is loaded. Raises RefereeError, which is no verdict on it.
+
+    Without ``aged`` the checks that wait for the process to grow old are left for ``run_aged``.
+    """
+    checks = [c for c in plan(spec, stage, seed, proof) if aged or c.kind is not CheckKind.AGED]
+    return _through(checks, referee, candidate, spec, stage, _Progress(proof, time.monotonic() + drawn_age_s(proof)))
+
+
+def run_aged(
+    referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof,
+    *, since: float,
+) -> Verdict:  # fmt: skip
+    """What ``run_stage`` left out, of a candidate that first ran at ``since`` (time.monotonic); verified where that
+    is nothing. Waits where it is not old enough yet. Raises RefereeError."""
+    checks = [c for c in plan(spec, stage, seed, proof) if c.kind is CheckKind.AGED]
+    return _through(checks, referee, candidate, spec, stage, _Progress(proof, since + drawn_age_s(proof)))
+
+
+def drawn_age_s(proof: Proof, rng: random.Random = _SYSTEM) -> float:
+    """An age within ``AGE_S``, as often between 2 and 4 s as between 4 and 8."""
+    low, high = AGE_S[proof]
+    return float(low * (high / low) ** rng.random())
+
+
+def _through(
+    checks: Sequence[Check], referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int,
+    progress: _Progress,
+) -> Verdict:  # fmt: skip
+    proof = progress.proof
+    for check in checks:
         try:
             fault = _run(check, referee, candidate, spec, progress)
         except WorkerFailure as failure:
@@ -64,6 +100,9 @@ def _run(
             return _nudge(check, referee, candidate, spec, progress)
         case CheckKind.NO_OP:
             return _no_op(check, referee, candidate, spec)
+        case CheckKind.AGED:
+            time.sleep(max(0.0, progress.aged_at - time.monotonic()))
+            return _values(check, referee, candidate, spec, progress)
 
 
 def _values(
