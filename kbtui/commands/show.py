@@ -12,6 +12,7 @@ from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode
 from kbtui.leaving.software import in_brief
 from kbtui.result import RunResult, headline
+from kbtui.scheduler.basis import basis_words
 from kbtui.scheduler.score import score_of, score_words
 from kbtui.scheduler.shrinkage import shrinkage_words, shrinkages
 
@@ -64,7 +65,7 @@ def show(workspace: Path, run: str | None, candidate: str, as_json: bool) -> Exi
     print(f"{tried.candidate.id} {tried.candidate.summary}  ({made})")
     print(f"commit {tried.commit}, parents {', '.join(tried.candidate.parents) or 'none'}")
     for result in tried.results.values():
-        print(f"  rung {result.rung}: {result.decision}: {result.reason}{_timings(result)}")
+        print(f"  rung {result.rung}: {result.decision}: {result.reason}{_timings(result)}{_basis(result)}")
     if (score := score_of(tried)) is not None:
         print(f"  {score_words(score)}")
     for shrinkage in shrinkages(tried):
@@ -83,6 +84,10 @@ def _timings(result: RungCompleted) -> str:
         return ""
     times = ", ".join(f"{t.shape} {t.device_us:.1f} µs" for t in measurement.timings)
     return f"\n          {measurement.clock}: {times}"
+
+
+def _basis(result: RungCompleted) -> str:
+    return "".join(f"\n          {told}" for told in basis_words(result.basis)) if result.basis else ""
 
 
 def diff(workspace: Path, run: str | None, old: str, new: str) -> ExitCode:

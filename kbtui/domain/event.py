@@ -7,6 +7,7 @@ from kbtui.domain.candidate import Candidate
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import ProblemReport, RungOutcome
 from kbtui.domain.rung import Rung
+from kbtui.domain.score import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,36 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a decision rests on, in numbers.
+
+    Attributes:
+        score: S(p, r) by its terms; None where nothing was timed.
+        rival: whom it was compared with, a candidate's id or ``first``; ``rival_score`` is that one's S on this rung.
+        ratio, low, high: ``rival's time / its own`` with the 95 % interval.
+        spent: on this candidate, on this rung and all below.
+        saved: what the rungs above would have cost, by what they cost others in this run on the average; nothing
+            where it goes on, or failed, since it would have failed at full fidelity too.
+        unpriced: rungs above that nobody has passed yet, whose cost is not in ``saved``.
+    """
+
+    score: Score | None = None
+    rival: str | None = None
+    rival_score: Score | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    spent: Spent = Spent()
+    saved: Spent = Spent()
+    unpriced: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RungCompleted:
-    """A candidate finished a rung: the outcome and the decision made of it, with its reason in numbers.
+    """A candidate finished a rung: the outcome and the decision made of it, with its reason in words and in numbers.
 
     ``score`` is the speed in S(p, r): over the run's first kernel, chained through paired ratios. None if not timed.
-    ``new_incumbent``: the candidate is now the best seen on this rung.
+    ``new_incumbent``: the candidate is now the best seen on this rung. ``basis``: None in runs that did not keep it.
     """
 
     candidate: str
@@ -112,6 +138,7 @@ class RungCompleted:
     reason: str
     score: float | None
     new_incumbent: bool
+    basis: Basis | None = None
 
 
 class CommandKind(StrEnum):

@@ -247,6 +247,7 @@ class Engine:
                 judgement.reason,
                 judgement.score,
                 judgement.new_incumbent,
+                judgement.basis,
             ),
             evaluated.attachments,
         )

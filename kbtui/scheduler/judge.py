@@ -1,12 +1,13 @@
 """Promote or prune: what becomes of a candidate after a rung, and why, in numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kbtui.domain.evaluation import RungOutcome
-from kbtui.domain.event import Decision
+from kbtui.domain.event import Basis, Decision
 from kbtui.domain.measurement import Comparison, Measurement, Outcome
 from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.domain.verdict import VerdictKind
+from kbtui.scheduler.basis import basis_of
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.reasons import comparison_words, resources_words
 from kbtui.scheduler.state import RunState
@@ -19,12 +20,19 @@ class Judgement:
     reason: str
     score: float | None = None
     new_incumbent: bool = False
+    basis: Basis | None = None
 
 
 def judge(
     state: RunState, candidate: str, rung: int, outcome: RungOutcome, policy: Policy = DEFAULT_POLICY
 ) -> Judgement:
     """The decision on one outcome. Pure: the same state and outcome always give the same judgement."""
+    found = _judged(state, candidate, rung, outcome, policy)
+    met = _against_incumbent(state, rung, outcome) if outcome.measurement else None
+    return replace(found, basis=basis_of(state, candidate, rung, outcome, found.decision, found.score, met))
+
+
+def _judged(state: RunState, candidate: str, rung: int, outcome: RungOutcome, policy: Policy) -> Judgement:
     verdict = outcome.verdict
     if verdict.kind is VerdictKind.REJECTED:
         return Judgement(Decision.REJECT, f"{verdict.reason}: {verdict.detail}")

@@ -18,11 +18,11 @@ S chooses parents and the order of work. It decides no promotion and no champion
 """
 
 import math
-from dataclasses import dataclass
 from statistics import fmean
 
-from kbtui.domain.event import RungCompleted
+from kbtui.domain.evaluation import RungOutcome
 from kbtui.domain.measurement import Comparison, Measurement
+from kbtui.domain.score import Score
 from kbtui.scheduler.state import RunState, Tried
 
 UNSTABLE = 0.05
@@ -30,29 +30,19 @@ HEADROOM, HEADROOM_SCALE = 0.03, 0.1
 BONUS_A_RUNG = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The terms of S(p, r), in log units."""
-
-    rung: int
-    speed: float
-    stability: float
-    headroom: float
-    bonus: float
-
-    @property
-    def total(self) -> float:
-        return self.speed + self.stability + self.headroom + self.bonus
-
-
 def score_at(tried: Tried, rung: int) -> Score | None:
     """None where the rung did not time it."""
     result = tried.results.get(rung)
-    measurement = result.outcome.measurement if result else None
-    if result is None or measurement is None or not result.score:
+    return score_from(rung, result.outcome, result.score) if result else None
+
+
+def score_from(rung: int, outcome: RungOutcome, over_first: float | None) -> Score | None:
+    """S of what a rung found; ``over_first`` is the speed over the first kernel. None where nothing was timed."""
+    measurement = outcome.measurement
+    if measurement is None or not over_first:
         return None
-    speed = math.log(result.score) - _margin(_deciding(measurement))
-    return Score(rung, speed, -_spread(measurement), -_at_bound(result, measurement), BONUS_A_RUNG * max(rung - 1, 0))
+    speed = math.log(over_first) - _margin(_deciding(measurement))
+    return Score(rung, speed, -_spread(measurement), -_at_bound(outcome, measurement), BONUS_A_RUNG * max(rung - 1, 0))
 
 
 def score_of(tried: Tried) -> Score | None:
@@ -93,8 +83,8 @@ def _spread(measurement: Measurement) -> float:
     return (fmean(spans) if spans else 0.0) + (UNSTABLE if measurement.unstable else 0.0)
 
 
-def _at_bound(result: RungCompleted, measurement: Measurement) -> float:
-    bound_us = result.outcome.bound_us
+def _at_bound(outcome: RungOutcome, measurement: Measurement) -> float:
+    bound_us = outcome.bound_us
     if not bound_us or not measurement.timings:
         return 0.0
     above = max(measurement.timings[0].device_us / bound_us - 1, 0.0)

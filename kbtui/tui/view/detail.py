@@ -2,6 +2,7 @@
 
 from kbtui.domain.event import RungCompleted
 from kbtui.domain.measurement import Clock, Measurement
+from kbtui.scheduler.basis import basis_words
 from kbtui.scheduler.reasons import evidence_words
 from kbtui.scheduler.score import score_of, score_words
 from kbtui.scheduler.shrinkage import shrinkage_words, shrinkages
@@ -79,6 +80,8 @@ def _rung(moment: Moment, result: RungCompleted, width: int, g: Glyphs) -> list[
     decided = result.decision.value.replace("_", " ")
     out = [_title(f"Rung {result.rung} {name}: {decided}", width, g)]
     out += wrap(result.reason, width, Role.STRONG)
+    for told in basis_words(result.basis) if result.basis else ():
+        out += wrap(told, width, Role.DIM)
     where = f", line {verdict.line}" if verdict.line else ""
     said = f"{verdict.kind.value} ({verdict.reason.value}{where}), stage {verdict.stage}, proof {verdict.proof.value}"
     out += _fact("gate", said, width, role)
