@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kbtui.domain.measurement import Outcome
 from kbtui.evaluation.measure.adjudicate import Evidence, compare, decide, estimate, process_sigma
-from kbtui.evaluation.measure.loop import NEVER, time_pair
+from kbtui.evaluation.measure.loop import NEVER, log_ratio_of, time_pair
 from kbtui.evaluation.measure.schedule import Turn, abba, calls_per_block, looks
 
 
@@ -25,7 +25,7 @@ class Machine:
         self.n_calls += 1
         noise = 0.004 * self.rng.gauss(0, 1) / max(abs(self.rng.gauss(0, 1)), 0.2)
         bump = 0.3 * self.rng.random() if self.rng.random() < self.burst else 0.0
-        return base_us * (1 + self.drift * self.n_calls + noise + bump)
+        return base_us * (1 + self.drift * self.n_calls) * (1 + noise + bump)
 
 
 class Side:
@@ -89,7 +89,7 @@ def test_a_clearly_slower_candidate_is_dropped_on_the_screen() -> None:
 def test_a_linear_drift_changes_no_decision_and_fools_a_sequential_measurement() -> None:
     n_calls = 4 * 8 * 20
     drift = 0.05 / n_calls
-    for seed in range(30):
+    for seed in range(200):
         calm = one_comparison(random.Random(seed), 135.0, 1.0, 1, 20)
         drifting = one_comparison(random.Random(seed), 135.0, 1.0, 1, 20, drift)
         assert calm is drifting
@@ -112,6 +112,27 @@ def test_abba_cancels_a_linear_drift(ratio: float, drift: float, pair: int) -> N
 
     measured = time_pair(pair, Drifting(100.0), Drifting(100.0 * ratio), 3, random.Random(0))
     assert measured.log_ratio == pytest.approx(math.log(ratio), abs=1e-9)
+
+
+TIMES = st.floats(1.0, 1e4)
+
+
+@given(st.lists(st.tuples(TIMES, TIMES, TIMES, TIMES), min_size=1, max_size=24), st.floats(-0.02, 0.02))
+def test_a_trend_from_call_to_call_leaves_the_ratio_of_any_times_as_it_is(
+    calls: list[tuple[float, float, float, float]], trend: float
+) -> None:
+    blocks = [list(block) for block in zip(*calls, strict=True)]
+    n = len(calls)
+    drifted = [[us * math.exp(trend * (b * n + i)) for i, us in enumerate(block)] for b, block in enumerate(blocks)]
+    assert log_ratio_of(drifted) == pytest.approx(log_ratio_of(blocks), abs=1e-9)
+    assert log_ratio_of(blocks[::-1]) == pytest.approx(log_ratio_of([block[::-1] for block in blocks]), abs=1e-9)
+
+
+def test_one_wild_call_a_block_moves_no_ratio() -> None:
+    blocks = [[100.0] * 8, [104.0] * 8, [104.0] * 8, [100.0] * 8]
+    for i, block in enumerate(blocks):
+        block[i] *= 50
+    assert log_ratio_of(blocks) == pytest.approx(math.log(1.04), abs=1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(-0.2, 0.2), st.floats(-0.2, 0.2)), min_size=3, max_size=20))

@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,15 +33,32 @@ class PairSamples:
 
 
 def time_pair(pair: int, candidate: Side, other: Side, n_calls: int, rng: random.Random) -> PairSamples:
-    """Four turns. The log ratio is the mean over turns, so a linear drift leaves it alone."""
-    taken: dict[Turn, list[list[float]]] = {Turn.CANDIDATE: [], Turn.OTHER: []}
-    kept = rng.randrange(n_calls)
-    for turn in abba(pair):
+    """Four turns."""
+    turns, kept = abba(pair), rng.randrange(n_calls)
+    blocks = []
+    for turn in turns:
         side, keep = (candidate, kept) if turn is Turn.CANDIDATE else (other, NEVER)
-        taken[turn].append(side.timed(n_calls, keep))
-    logs = {turn: sum(math.log(median(block)) for block in blocks) / 2 for turn, blocks in taken.items()}
-    mine, theirs = (tuple(s for block in taken[t] for s in block) for t in (Turn.CANDIDATE, Turn.OTHER))
-    return PairSamples(mine, theirs, logs[Turn.OTHER] - logs[Turn.CANDIDATE], kept)
+        blocks.append(side.timed(n_calls, keep))
+    mine, theirs = (
+        tuple(s for t, block in zip(turns, blocks, strict=True) if t is whose for s in block)
+        for whose in (Turn.CANDIDATE, Turn.OTHER)
+    )
+    inner_over_outer = log_ratio_of(blocks)
+    return PairSamples(mine, theirs, inner_over_outer if turns[0] is Turn.CANDIDATE else -inner_over_outer, kept)
+
+
+def log_ratio_of(blocks: Sequence[Sequence[float]]) -> float:
+    """log(inner / outer time) of an ABBA pair's four blocks of equally many calls, in the order in which they ran.
+
+    Times that grow by the same factor from call to call leave it as it is, exactly. The mean over a side's two blocks
+    sees to that from block to block; within a block the trend would still decide which call is the median. So it is
+    estimated from the outer blocks, as the median over calls of the same place in both (Theil-Sen), and taken out.
+    """
+    n = min(len(block) for block in blocks)
+    logs = [[math.log(us) for us in block[:n]] for block in blocks]
+    a_call = median([last - first for first, last in zip(logs[0], logs[3], strict=True)]) / (3 * n)
+    level = [median([log - a_call * (b * n + i) for i, log in enumerate(block)]) for b, block in enumerate(logs)]
+    return (level[1] + level[2] - level[0] - level[3]) / 2
 
 
 def retaken(
