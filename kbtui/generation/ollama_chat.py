@@ -1,5 +1,6 @@
 """A chat with an Ollama server, through its Python client. Effects: HTTP requests."""
 
+import os
 import re
 import threading
 import time
@@ -16,7 +17,7 @@ _NO_MEMORY = re.compile(r"more system memory|out of memory|unable to allocate|in
 
 
 class OllamaChat:
-    """Talks to one server. ``host`` as the client takes it (None: its default, http://127.0.0.1:11434)."""
+    """Talks to one server. ``host`` as the client takes it (None: OLLAMA_HOST, else http://127.0.0.1:11434)."""
 
     def __init__(self, host: str | None = None, timeouts: Timeouts | None = None) -> None:
         self.host = host
@@ -85,7 +86,7 @@ class OllamaChat:
 
     def _said(self, error: Exception, model: str) -> KbtuiError:
         """Any failure of the client as one line with what to do."""
-        where = self.host or "http://127.0.0.1:11434"
+        where = self.host or os.environ.get("OLLAMA_HOST") or "http://127.0.0.1:11434"
         match error:
             case KbtuiError():
                 return error

@@ -290,6 +290,13 @@ def test_an_absent_server_is_told_in_one_line(asked):
             OpenAiChat(host, QUICK).list_models()
 
 
+def test_an_absent_server_is_told_by_the_host_that_the_environment_names(asked, monkeypatch):
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+
+    with pytest.raises(DeviceError, match=r"answers at http://127\.0\.0\.1:9"):
+        LlmGenerator("coder:7b", OllamaChat(None, QUICK)).propose(asked)
+
+
 def test_the_models_are_listed(fake, chat):
     fake.models = ("b:1b", "a:7b")
 
