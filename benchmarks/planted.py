@@ -120,7 +120,7 @@ def anew(plant: Plant, row: dict[str, Any], device: DeviceSpec) -> dict[str, Any
     counters = diagnose(*known, profile, None, row["n_launches"]) if counted else None
     told = _told(plant, counters) if counters else None
     hint = first_hint(plant, counters or without, device)
-    return {"without": _told(plant, without), "counters": told, "hint_now": hint.id}
+    return {"without": _told(plant, without), "counters": told, "hint_now": hint.id, "unseen": plant.unseen}
 
 
 def keep(rows: list[dict[str, Any]], device: DeviceSpec, out: Path, run: dict[str, Any] | None = None) -> None:
@@ -275,6 +275,7 @@ class Suite:
         hint = first_hint(plant, counters or without, self.device)
         return {
             "name": plant.name, "shape": plant.shape.name, "expected": [b.value for b in plant.expected],
+            "unseen": plant.unseen,
             "time_us": time_us, "n_launches": n_launches, "resources": to_plain(report.resources),
             "traced": to_plain(traced), "profile": to_plain(profile) if profile else None,
             "without": _told(plant, without), "counters": _told(plant, counters) if counters else None,
@@ -334,15 +335,20 @@ def table(rows: list[dict[str, Any]], device: DeviceSpec) -> str:
             f"{row['name']:24} {row['time_us']:9.1f} {_first(row['counters']):30} {_first(row['without']):30} "
             f"{row['hint']:30} {gain}{_now(row)}"
         )
+    lines += ["", _counts("", rows)]
+    unseen = [r for r in rows if r.get("unseen")]
+    lines += [_counts("of those set after the rules were last changed: ", unseen)] if unseen else []
+    return "\n".join(lines) + "\n"
+
+
+def _counts(whose: str, rows: list[dict[str, Any]]) -> str:
     counted = [r for r in rows if r["counters"]]
     gained = sum(bool(r["best"] and r["best"]["ratio"] >= GOOD_GAIN) for r in rows)
-    lines += [
-        "",
-        f"named with counters {sum(r['counters']['right'] for r in counted)}/{len(counted)}, "
+    return (
+        f"{whose}named with counters {sum(r['counters']['right'] for r in counted)}/{len(counted)}, "
         f"without {sum(r['without']['right'] for r in rows)}/{len(rows)}, "
-        f"at least {GOOD_GAIN}x after the first hint {gained}/{len(rows)}",
-    ]
-    return "\n".join(lines) + "\n"
+        f"at least {GOOD_GAIN}x after the first hint {gained}/{len(rows)}"
+    )
 
 
 def _now(row: dict[str, Any]) -> str:

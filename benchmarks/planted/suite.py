@@ -33,13 +33,17 @@ REMEDIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """A kernel that is slow in one known way on one shape of its problem."""
+    """A kernel that is slow in one known way on one shape of its problem.
+
+    ``unseen``: set after the rules were last changed, so that it judges them; the others helped to make them.
+    """
 
     name: str
     problem: Problem
     shape: Shape
     source: str
     expected: tuple[Bottleneck, ...]
+    unseen: bool = False
 
     def named_by(self, diagnosis: Diagnosis) -> bool:
         """Whether the first finding is what was planted."""
@@ -69,7 +73,8 @@ def _plant(name: str, table: dict[str, object]) -> Plant:
     spec = replace(problem.spec, shapes=(shape, *others))
     source = (FOLDER / f"{name}.kernel.py").read_text(encoding="utf-8")
     expected = tuple(Bottleneck(b) for b in table["expected"])  # type: ignore[attr-defined]
-    return Plant(name, replace(problem, spec=spec, kernel_source=source), shape, source, expected)
+    unseen = bool(table.get("unseen", False))
+    return Plant(name, replace(problem, spec=spec, kernel_source=source), shape, source, expected, unseen)
 
 
 def first_hint(plant: Plant, diagnosis: Diagnosis, device: DeviceSpec) -> Hint:

@@ -53,8 +53,9 @@ def _read(name: str) -> Profile:
 
 def test_every_plant_was_right_counted_and_kept() -> None:
     assert [name for name, row in ROWS.items() if row["plant"]["fault"] or row["profile"]["not_profiled"]] == []
-    assert sorted(ROWS) == sorted(page.stem for page in PAGES.glob("*.csv")) == sorted(PLANTS)
-    assert {name: row["shape"] for name, row in ROWS.items()} == {n: p.shape.name for n, p in PLANTS.items()}
+    assert sorted(ROWS) == sorted(page.stem for page in PAGES.glob("*.csv"))
+    assert {name for name, plant in PLANTS.items() if not plant.unseen} <= set(ROWS)
+    assert [name for name, row in ROWS.items() if row["shape"] != PLANTS[name].shape.name] == []
 
 
 @pytest.mark.parametrize("name", ROWS)
