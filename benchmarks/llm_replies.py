@@ -4,9 +4,9 @@
     python benchmarks/llm_replies.py judge DIR [--device model:a100] [--out FILE]
 
 ``collect`` takes the prompt of every candidate of finished runs that was measured and diagnosed, fastest first, asks
-the model (temperature 0.7, a seed a question) and keeps one JSON file a reply: prompt, reply, how it ended, tokens,
-seconds. It goes on where it stopped. ``judge`` reads them back and says how many hold a kernel, how many of those
-compile and pass the gate, as the model wrote them and as mended, with the reasons of the rest.
+the model (a seed a question, hotter when asked again) and keeps one JSON file a reply: prompt, reply, how it ended,
+tokens, seconds. It goes on where it stopped. ``judge`` reads them back and says how many hold a kernel, how many of
+those compile and pass the gate, as the model wrote them and as mended, with the reasons of the rest.
 """
 
 import argparse
@@ -35,6 +35,7 @@ from kbtui.errors import UsageError
 from kbtui.evaluation.devices import open_device
 from kbtui.generation.chat import Timeouts
 from kbtui.generation.fitting import tokens_of
+from kbtui.generation.llm import HOTTER, TEMPERATURE
 from kbtui.generation.ollama_chat import OllamaChat
 from kbtui.generation.prompt import build_prompt
 from kbtui.generation.repair import Mended, repair
@@ -65,10 +66,10 @@ class Question:
         return f"{self.problem}-{self.candidate}-{self.number}.json"
 
 
-def questions(workspace: Path, runs: list[str], times: int) -> Iterator[Question]:
-    """Runs in turn, their measured candidates fastest first, each ``times`` over."""
+def questions(workspace: Path, runs: list[str], times: range) -> Iterator[Question]:
+    """Runs in turn, their measured candidates fastest first, all of them at each of the ``times``."""
     asked = [list(_of_run(workspace, run)) for run in runs]
-    for number in range(times):
+    for number in times:
         for place in range(max(map(len, asked), default=0)):
             for run, prompts in zip(runs, asked, strict=True):
                 if place < len(prompts):
@@ -104,7 +105,7 @@ def collect(options: argparse.Namespace) -> None:
             _ask(chat, options, place, question)
 
     with ThreadPoolExecutor(options.at_once) as pool:
-        every = enumerate(questions(options.workspace, options.runs, options.times))
+        every = enumerate(questions(options.workspace, options.runs, range(options.first, options.times)))
         fitting = [(n, q) for n, q in every if tokens_of(q.prompt) + MOST_REPLY_TOKENS <= CONTEXT_TOKENS]
         for done in as_completed([pool.submit(ask, *asked) for asked in fitting]):
             done.result()
@@ -112,7 +113,8 @@ def collect(options: argparse.Namespace) -> None:
 
 def _ask(chat: OllamaChat, options: argparse.Namespace, place: int, question: Question) -> None:
     """Ask and keep the reply, as one file."""
-    settings = {"seed": place, "temperature": 0.7, "num_ctx": CONTEXT_TOKENS, "num_predict": MOST_REPLY_TOKENS}
+    settings = {"seed": place, "temperature": HOTTER if question.number else TEMPERATURE,
+                "num_ctx": CONTEXT_TOKENS, "num_predict": MOST_REPLY_TOKENS}  # fmt: skip
     reply = chat.reply(options.model, question.prompt, settings, threading.Event())
     kept = {
         "model": options.name or options.model,
@@ -217,6 +219,7 @@ def main() -> int:
     collecting.add_argument("--out", type=Path, required=True)
     collecting.add_argument("--workspace", type=Path, required=True)
     collecting.add_argument("--times", type=int, default=3, help="how often each prompt is asked")
+    collecting.add_argument("--first", type=int, default=0, help="the number of times asked at which to begin")
     collecting.add_argument("--at-once", type=int, default=1, help="questions asked at the same time")
     collecting.add_argument("--seconds", type=float, default=1800.0)
     collecting.add_argument("runs", nargs="+")

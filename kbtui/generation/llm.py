@@ -20,6 +20,8 @@ from kbtui.scheduler.fingerprint import structure_of
 MAX_REPLIES = 2
 _TRIES = 3
 _BACK_OFF_S = 1.0
+#: Who is asked once more, because a reply was of no use (most often it repeats), is to be more daring.
+TEMPERATURE, HOTTER = 0.7, 1.0
 #: How long a model may take to leave the GPU before a measurement begins all the same.
 REST_S = 20.0
 #: A server that read less than this part of a prompt's estimated tokens read it cut.
@@ -91,7 +93,8 @@ class LlmGenerator:
         fitted = self._fitted(request)
         with ThreadPoolExecutor(max_workers=max(len(numbers), 1), thread_name_prefix="llm") as threads:
             seeds = [request.seed * 1000 + number for number in numbers]
-            futures = [threads.submit(self._ask, fitted, seed) for seed in seeds]
+            temperature = HOTTER if numbers.start else TEMPERATURE
+            futures = [threads.submit(self._ask, fitted, seed, temperature) for seed in seeds]
         self._costs.notes += fitted.left_out
         failure: KbtuiError | None = None
         got: list[tuple[Fitted, Reply]] = []
@@ -138,11 +141,11 @@ class LlmGenerator:
             )
         return fitted
 
-    def _ask(self, fitted: Fitted, seed: int) -> Reply:
+    def _ask(self, fitted: Fitted, seed: int, temperature: float) -> Reply:
         """One reply; failures that may pass are tried again, a bounded number of times."""
         options: dict[str, float | int] = {
             "seed": seed % (1 << 31),
-            "temperature": 0.7,
+            "temperature": temperature,
             "num_ctx": fitted.context_tokens,
             "num_predict": fitted.reply_tokens,
         }

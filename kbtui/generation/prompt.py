@@ -107,10 +107,13 @@ def _answer(request: ProposalRequest) -> str:
 
 
 def _unlike(request: ProposalRequest) -> str:
-    """Small models give the kernel back as it came: 16 of the first 22 replies of one did."""
+    """Small models give the kernel back as it came (18 of the first 22 replies of one); a change named is made."""
     if request.parent_source is None:
         return ""
-    return " A copy of the kernel above is thrown away: change what the diagnosis and the hints point at."
+    return (
+        " A copy of the kernel above is thrown away: change what the diagnosis and the hints point at. "
+        "Begin the file with a comment that says in one line what you change, then change it."
+    )
 
 
 def _fenced(source: str) -> str:

@@ -165,6 +165,16 @@ def test_a_reply_that_only_repeats_its_parent_is_no_candidate(fake, generator, a
     assert generator.propose(asked) == ()
 
 
+def test_a_model_that_repeats_itself_is_asked_once_more_and_hotter(fake, ollama, asked):
+    fake.replies = [f"```python\n{SOURCE}```", f"```python\n{BETTER}```"]
+
+    proposed = ollama.propose(asked)
+
+    assert [p.source for p in proposed] == [BETTER]
+    first, second = (r["options"]["temperature"] for r in fake.requests)
+    assert first < second
+
+
 def test_a_model_on_the_gpu_that_times_leaves_it_after_an_answer(fake, asked):
     fake.vram = 1 << 30
     generator = LlmGenerator("coder:7b", OllamaChat(fake.host, QUICK), shares_gpu=True)
