@@ -62,8 +62,6 @@ DRAFTS, ANSWERS = 14, 2
 PROFILE_ONE_IN = 12
 #: Questions are asked ahead until so many answers wait; they compile meanwhile.
 AHEAD = 6
-#: A confirmation takes seven children beside the one or two of the rungs below: so many wait warm on a GPU.
-SPARES = 9
 #: Far behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process do.
 FAR_BEHIND, FEWEST_PAIRS = 1.35, 4
 #: A kept sample is rounded to so many decimals of a microsecond: a nanosecond is below any noise here.
@@ -359,7 +357,7 @@ def record(options: argparse.Namespace, name: str, until: float) -> bool:
     problem = load_problem(name)
     recording = Recording.read(options.work / f"{name}.jsonl")
     with tempfile.TemporaryDirectory(prefix="kbtui-record-") as scratch:
-        device = _device(options.device, Path(scratch))
+        device = open_device(options.device, Path(scratch))
         try:
             _check_same(recording, device, problem)
             began = time.monotonic()
@@ -387,10 +385,6 @@ def _check_same(recording: Recording, device: Device, problem: Problem) -> None:
     header = recording.header
     if header is not None and (header.device.name, header.problem_sha) != (device.spec.name, problem_sha(problem)):
         raise SystemExit(f"{recording.path} is of {header.device.name} or of another problem: move it away first")
-
-
-def _device(key: str, scratch: Path) -> Device:
-    return CudaDevice(key, scratch, spares=SPARES) if key.startswith("cuda") else open_device(key, scratch)
 
 
 def _slug(name: str) -> str:

@@ -163,7 +163,7 @@ def test_who_keeps_time_is_caught_at_the_confirmation_and_by_the_whole_gate(
 def test_whoever_stops_to_compute_while_timed_is_caught_by_the_last_block(opened: OpenedProblem) -> None:
     """Honest for as many calls as the gate and the first blocks make, whatever the odds of a look in between."""
     lazy = kernel(
-        "calls.append(1)\nreturn launch(x if len(calls) < 25 else torch.ones_like(x), torch.empty_like(x))",
+        "calls.append(1)\nreturn launch(x if len(calls) < 16 else torch.ones_like(x), torch.empty_like(x))",
         "calls = []",
     )
     with pytest.MonkeyPatch.context() as patch:
