@@ -1,13 +1,15 @@
 """Kept replies of a model against rewrites given the same diagnoses: verified, faster, failed, on one device.
 
     python benchmarks/llm_contest.py questions REPLIES --workspace RUNS RUN...
-    python benchmarks/llm_contest.py contest REPLIES --device cuda:0 --seconds 250 --out FILE [--only NAME]
+    python benchmarks/llm_contest.py contest REPLIES --device cuda:0 --seconds 250 --out FILE [--only softmax,mat_vec]
+    python benchmarks/llm_contest.py merge FILE FILE... --out FILE
 
 ``questions`` writes REPLIES/questions.json: of each candidate that was asked about, all that a generator is told of it
 (source, diagnosis, hints, what was tried), so that the contest needs no workspace. ``contest`` takes each kept reply,
 mended as in a run, and as many proposals of the rewrites for the same question, and puts them to the whole gate; who
 passes is timed in turns against the kernel that the question is about, on all timed shapes, and who leads after one
-process pair again in three fresh ones. FILE is written after every answer, and what it holds is not done again.
+process pair again in three fresh ones. FILE is written after every answer, and what it holds is not done again;
+``merge`` puts together what several calls found.
 Effects: devices, writes FILE (JSON).
 """
 
@@ -51,7 +53,7 @@ from kbtui.problems import load_problem
 Row = dict[str, Any]
 QUESTIONS = "questions.json"
 LLM, REWRITES = "llm", "rewrites"
-#: Everything is gated before; one process pair finds who is clearly no faster, three decide about the others.
+#: Everything is gated before; one process pair finds who may be faster, three decide about it.
 FIRST_LOOK = Rung(MEASURE, "first look", gate_stage=4, max_pairs=12, process_pairs=1, profile=False, share=1.0)
 SECOND_LOOK = Rung(PROFILE, "second look", gate_stage=4, max_pairs=8, process_pairs=3, profile=False, share=1.0)
 
@@ -242,7 +244,7 @@ def judged(device: Device, answer: Answer) -> Row:
             late = outcome.verdict
             return row | {"verdict": str(late.kind), "reason": str(late.reason), "detail": late.detail[:300]}
         row |= compared(outcome.measurement.comparisons[0]) | {"unstable": outcome.measurement.unstable}
-        if row["outcome"] == Outcome.SLOWER:
+        if row["outcome"] != Outcome.FASTER:
             return row
     return row
 
@@ -283,10 +285,11 @@ def contest(options: argparse.Namespace) -> int:
     for answer in answers(options.dir):
         if answer.key in known or answer.source is None:
             played.keep(known.get(answer.key) or row_of(answer))
-        elif options.only in ("", answer.problem):
+        elif not options.only or answer.problem in options.only.split(","):
             left[answer.problem].append(answer)
     groups = {problem: mine[: options.most or None] for problem, mine in left.items()}
-    refused = in_lanes(options.device, groups, _sources, played.play, began + options.seconds, len(groups))
+    # One lane: children of another would be tenants of the GPU on which this one times.
+    refused = in_lanes(options.device, groups, _sources, played.play, began + options.seconds, 1)
     for problem, why in refused.items():
         print(f"{problem}: {why}")
     done = {(row["generator"], row["problem"], row["question"], row["label"]) for row in played.rows}
@@ -307,6 +310,20 @@ def kept_rows(out: Path | None) -> dict[tuple[str, str, str, str], Row]:
     return {(row["generator"], row["problem"], row["question"], row["label"]): row for row in done}
 
 
+def merge(options: argparse.Namespace) -> int:
+    """What later files found of an answer stands; the facts of each call are kept."""
+    calls, rows = [], {}
+    for path in options.files:
+        kept = json.loads(path.read_text())
+        calls.append({name: fact for name, fact in kept.items() if name not in ("counts", "answers")})
+        for row in kept["answers"]:
+            rows[row["generator"], row["problem"], row["question"], row["label"]] = row
+    report = {"calls": calls, "counts": counts(list(rows.values())), "answers": list(rows.values())}
+    options.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report["counts"], indent=1))
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -319,10 +336,14 @@ def main() -> int:
     playing.add_argument("dir", type=Path)
     playing.add_argument("--device", default="cuda:0")
     playing.add_argument("--seconds", type=float, default=250.0)
-    playing.add_argument("--only", default="", help="one problem")
+    playing.add_argument("--only", default="", help="problems, by commas")
     playing.add_argument("--most", type=int, default=0, help="answers a problem, 0 for all")
     playing.add_argument("--out", type=Path)
     playing.set_defaults(do=contest)
+    merging = commands.add_parser("merge")
+    merging.add_argument("files", type=Path, nargs="+")
+    merging.add_argument("--out", type=Path, required=True)
+    merging.set_defaults(do=merge)
     options = parser.parse_args()
     return int(options.do(options))
 

@@ -1,5 +1,6 @@
 """Kept replies meet as many rewrites of the same question, and what became of each is counted as it was."""
 
+import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from benchmarks.llm_contest import (
     counts,
     judged,
     kept_rows,
+    merge,
     read_questions,
     request_from_plain,
     request_to_plain,
@@ -71,6 +73,7 @@ def test_who_leads_once_is_looked_at_again_in_fresh_processes(every):
     answer = next(a for a in every if a.source is not None)
 
     assert judged(Scripted(Outcome.SLOWER), answer)["outcome"] == "slower"
+    assert judged(Scripted(Outcome.UNCLEAR), answer)["outcome"] == "unclear"
     found = judged(Scripted(Outcome.FASTER, Outcome.TIE), answer)
     assert (found["outcome"], found["processes"]) == ("tie", 3)
     assert judged(Scripted(Outcome.FASTER, None), answer)["reason"] == "wrong_values"
@@ -88,6 +91,19 @@ def test_what_was_found_is_kept_and_only_our_own_failures_are_tried_again(every,
     counted = counts(contest.rows)[answer.generator]
     assert (counted["answers"], counted["verified"], counted["faster"]) == (3, 1, 1)
     assert counted["failed"] == {"unverified: harness_failed": 1, "rejected: wrong_values": 1}
+
+
+def test_what_several_calls_found_is_put_together(every, tmp_path):
+    answer = next(a for a in every if a.source is not None)
+    for name, verdict in (("a.json", "unverified"), ("b.json", "verified")):
+        contest = Contest(tmp_path / name, {"device": name})
+        contest.keep(_row(answer, verdict, "ok"))
+
+    merge(argparse.Namespace(files=[tmp_path / "a.json", tmp_path / "b.json"], out=tmp_path / "all.json"))
+
+    found = json.loads((tmp_path / "all.json").read_text())
+    assert [call["device"] for call in found["calls"]] == ["a.json", "b.json"]
+    assert [row["verdict"] for row in found["answers"]] == ["verified"]
 
 
 def _row(answer, verdict: str, reason: str, **more: str) -> dict:
