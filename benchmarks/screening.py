@@ -6,12 +6,12 @@ sends them: policy, compile from an empty cache, stage 1 of the gate, a comparis
 Beside it ``--baseline N`` of them are put through the same checks and the same comparison in a process each, one after
 the other, as evaluators do that start Python for every candidate.
 
-Printed and kept: seconds a candidate, the GPU's idle share (NVML's utilisation samples), and seconds a candidate by
-the call that was waited for. ``--rungs``: medians of each rung's wall time.
+Printed and kept: seconds a candidate, the GPU's idle share (NVML's utilisation samples) and how it splits over what
+the evaluating thread was waiting for meanwhile (``waits.idle_split``), and seconds a candidate by the call that was
+waited for, its checks one by one. ``--spares`` and ``--at-once``: warm children kept, and warmed up side by side.
 """
 
 import argparse
-import contextlib
 import itertools
 import json
 import os
@@ -21,16 +21,16 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.waits import Trace, Utilisation, idle_split
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import EvaluationRequest, Opponent
 from kbtui.domain.measurement import Outcome
@@ -39,15 +39,13 @@ from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, DEFAULT_LADDER, SCREEN
 from kbtui.domain.verdict import Proof
 from kbtui.engine.ports import Device
+from kbtui.evaluation.devices.cuda import CudaDevice, cores
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.gate.runner import run_stage
 from kbtui.evaluation.measure.adjudicate import decide
 from kbtui.evaluation.measure.loop import PairSamples, time_pair
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import calls_per_block, looks
-from kbtui.evaluation.process import Worker, Zygote
-from kbtui.evaluation.process import worker as worker_module
-from kbtui.evaluation.process.spares import Spares
 from kbtui.evaluation.process.worker import Reply
 from kbtui.generation.playbook.entry import load_entries
 from kbtui.generation.rewrites.propose import Rewrites
@@ -101,97 +99,6 @@ def sources(n: int, device: DeviceSpec, problem: Problem, seed: int) -> list[str
     return chosen
 
 
-@dataclass
-class Trace:
-    """Seconds the evaluating thread waited for each call, and by whom it was answered."""
-
-    seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    calls: Counter[str] = field(default_factory=Counter)
-
-    @contextlib.contextmanager
-    def of_calls(self) -> Iterator[None]:
-        """While this is entered every call into a child is counted, those of other threads apart."""
-        original, mine = worker_module.Worker.call, threading.get_ident()
-
-        def call(worker: Any, method: str, **how: Any) -> Reply:
-            began = time.perf_counter()
-            try:
-                return original(worker, method, **how)
-            finally:
-                role = worker.birth.role.rpartition(".")[2]
-                side = "" if threading.get_ident() == mine else " (beside)"
-                self.add(f"{role}.{method}{side}", time.perf_counter() - began)
-
-        worker_module.Worker.call = call  # type: ignore[method-assign, assignment]
-        try:
-            with self._of(Zygote, "spawn"), self._of(Spares, "hold"), self._of(Worker, "kill"):
-                yield
-        finally:
-            worker_module.Worker.call = original  # type: ignore[method-assign]
-
-    @contextlib.contextmanager
-    def _of(self, owner: type, name: str) -> Iterator[None]:
-        """Count what this method takes in this thread."""
-        original, mine = getattr(owner, name), threading.get_ident()
-
-        def timed(*args: Any, **how: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return original(*args, **how)
-            finally:
-                if threading.get_ident() == mine:
-                    self.add(f"{owner.__name__}.{name}", time.perf_counter() - began)
-
-        setattr(owner, name, timed)
-        try:
-            yield
-        finally:
-            setattr(owner, name, original)
-
-    def add(self, what: str, seconds: float) -> None:
-        self.seconds[what] += seconds
-        self.calls[what] += 1
-
-    def a_candidate(self, n: int) -> dict[str, list[float]]:
-        """[seconds, calls] a candidate by method, dearest first."""
-        ranked = sorted(self.seconds.items(), key=lambda item: -item[1])
-        return {name: [round(s / n, 4), round(self.calls[name] / n, 2)] for name, s in ranked}
-
-
-class Utilisation:
-    """The GPU's busy share while this is entered, from NVML's own samples (one each sixth of a second or so)."""
-
-    def __init__(self, uuid: str | None) -> None:
-        self._uuid, self._ended = uuid, threading.Event()
-        self._samples: dict[int, int] = {}
-
-    def __enter__(self) -> "Utilisation":
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    @property
-    def idle_share(self) -> float | None:
-        return round(1 - statistics.fmean(self._samples.values()) / 100, 3) if self._samples else None
-
-    def _watch(self) -> None:
-        if self._uuid is None:
-            return
-        import pynvml
-
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByUUID(self._uuid.encode())
-        began_us = time.time() * 1e6
-        while not self._ended.wait(1.0):
-            with contextlib.suppress(pynvml.NVMLError):
-                _, taken = pynvml.nvmlDeviceGetSamples(handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES, int(began_us))
-                self._samples |= {s.timeStamp: s.sampleValue.uiVal for s in taken if s.timeStamp > began_us}
-
-
 def screen(
     device: Device, given: list[str], incumbent: Opponent | None, say: Callable[[str], None], at_most_s: float = 3600.0
 ) -> dict[str, Any]:
@@ -206,7 +113,7 @@ def screen(
             if time.perf_counter() - began > at_most_s:
                 break
             for ahead in given[i + AHEAD : i + AHEAD + 1]:
-                device.prefetch(ahead)
+                trace.timed("device.prefetch", lambda ahead=ahead: device.prefetch(ahead))
             for rung in (COMPILE, SCREEN):
                 request = EvaluationRequest(
                     f"s{i:04d}", source, DEFAULT_LADDER[rung], 0, rung - 1, incumbent, incumbent
@@ -229,12 +136,17 @@ def screen(
         "s_a_candidate": round(wall_s / n, 4),
         "gpu_held_s_a_candidate": round(gpu_s / n, 4),
         "gpu_idle_share": used.idle_share,
+        "rung_mean_s": {str(r): round(statistics.fmean(t), 4) for r, t in rungs.items() if t},
         "rung_median_s": {str(r): round(statistics.median(t), 4) for r, t in rungs.items() if t},
         "rung_p90_s": {str(r): round(sorted(t)[int(0.9 * (len(t) - 1))], 4) for r, t in rungs.items() if t},
         "verdicts": dict(verdicts),
+        "check_mean_s": trace.by_check(),
+        "idle_split": idle_split(trace.intervals, used.samples),
         "waited_for": trace.a_candidate(n),
     }
-    say(json.dumps({k: v for k, v in found.items() if k != "waited_for"}))
+    say(json.dumps({k: v for k, v in found.items() if k not in ("waited_for", "idle_split")}))
+    for phase, split in idle_split(trace.intervals, used.samples).items():
+        say(f"  idle {split['idle_share']:6.1%} of the time, busy {split['busy_share']:4.0%} of its own: {phase}")
     for name, (seconds, calls) in list(trace.a_candidate(n).items())[:24]:
         say(f"  {seconds * 1e3:8.1f} ms a candidate in {calls:6.2f} calls  {name}")
     return found
@@ -327,7 +239,7 @@ def about(device: DeviceSpec) -> dict[str, Any]:
         "date": time.strftime("%Y-%m-%d"),
         "device": device.name,
         "nvidia_smi": state,
-        "machine": f"{os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}",
+        "machine": f"{cores()} cores, Linux {platform.release()}, Python {platform.python_version()}",
     }
 
 
@@ -343,6 +255,8 @@ def main() -> int:
     parser.add_argument("--shape", default="4096x16384")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--baseline", type=int, default=12, help="candidates in a process each")
+    parser.add_argument("--spares", type=int, help="warm children kept; by the GPU's memory unless said")
+    parser.add_argument("--at-once", type=int, help="of them that warm up side by side; by the cores unless said")
     parser.add_argument("--at-most", type=float, default=3600.0, help="seconds after which no other is screened")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
@@ -351,8 +265,6 @@ def main() -> int:
     if options.one:
         print(screen_here(options.shape, options.one, options.rival))
         return 0
-    from kbtui.evaluation.devices.cuda import CudaDevice
-
     problem = problem_at(options.shape)
     first = problem.kernel_source or ""
 
@@ -360,7 +272,7 @@ def main() -> int:
         print(text, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="kbtui-screening-") as folder:
-        device = CudaDevice(options.device, Path(folder))
+        device = CudaDevice(options.device, Path(folder), spares=options.spares, spares_at_once=options.at_once)
         try:
             began = time.perf_counter()
             device.open(problem)

@@ -72,6 +72,16 @@ def test_a_copied_cache_is_found_where_it_was_copied_to(tmp_path: Path) -> None:
     assert not (tmp_path / "to" / "abc" / "link").exists()
 
 
+def test_a_cache_that_is_launched_from_needs_no_text_of_its_kernels(tmp_path: Path) -> None:
+    entry = tmp_path / "from" / "abc"
+    entry.mkdir(parents=True)
+    for suffix in ("cubin", "json", "ttir", "ttgir", "llir", "ptx", "source"):
+        (entry / f"k.{suffix}").write_text(suffix)
+    (tmp_path / "to").mkdir()
+    copy_cache(tmp_path / "from", tmp_path / "to", texts=False)
+    assert sorted(f.name for f in (tmp_path / "to" / "abc").iterdir()) == ["k.cubin", "k.json"]
+
+
 def test_the_lock_names_its_owner_and_is_dropped_when_the_owner_dies(tmp_path: Path) -> None:
     lock = GpuLock("GPU-1", tmp_path)
     assert lock.owner() is None

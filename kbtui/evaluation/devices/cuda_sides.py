@@ -24,6 +24,9 @@ _COMPILE_TIMEOUT_S = 150.0
 #: Share of the device's memory that inputs in two copies and the mailbox may take.
 _ARENA_SHARE = 0.35
 
+#: What a check allocates: poisoned blocks, outputs, workspaces.
+_RESERVED_ARENAS = 2
+
 #: The incumbents of the screening and the measuring rung.
 _MAX_KEPT = 2
 
@@ -94,7 +97,7 @@ class Sides:
     def spares(self, size: int, at_once: int = AT_ONCE) -> None:
         """Keep so many children warm, the arena mapped; ``at_once`` of them warm up side by side."""
         self._n_spares = (size, at_once)
-        self.zygote.pool(CANDIDATE_ROLE, self.policy, size, at_once=at_once, finish=self._show_arena)
+        self.zygote.pool(CANDIDATE_ROLE, self.policy, size, at_once=at_once, finish=self._make_ready)
 
     def candidate(self, name: str, source: str) -> Side:
         """A fresh child with the candidate loaded. Raises WorkerFailure."""
@@ -185,8 +188,13 @@ class Sides:
                 self._show_arena(worker)
         return worker
 
+    def _make_ready(self, spare: Worker) -> None:
+        """In the thread of whoever warms spares: poisoned blocks and outputs take as much as some arenas."""
+        self._show_arena(spare)
+        CandidateClient(spare, self.call_timeout_s).reserve(_RESERVED_ARENAS * self._arena[0])
+
     def _show_arena(self, worker: Worker) -> None:
-        """In the thread of whoever warms spares, too. Without an arena there is nothing to be done yet."""
+        """Without an arena there is nothing to be done yet."""
         n_bytes, handle = self._arena
         if handle:
             client = CandidateClient(worker, self.call_timeout_s)

@@ -129,6 +129,10 @@ class CandidateClient:
     def map_arena(self, n_bytes: int, handle: bytes) -> None:
         self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
 
+    def reserve(self, n_bytes: int) -> None:
+        """Device memory for its outputs and workspaces, kept at hand as far as there is much of it."""
+        self.worker.call("reserve", timeout_s=self.load_timeout_s, n_bytes=n_bytes)
+
     def pretend(self, chip: DeviceSpec) -> None:
         """Under the interpreter, before ``load``: what the candidate sees of a GPU."""
         self.worker.call("pretend", timeout_s=self.load_timeout_s, chip=to_plain(chip))

@@ -22,7 +22,7 @@ from kbtui.evaluation.roles import audit, launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
 from kbtui.evaluation.roles.guard import Watch, seen, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
-from kbtui.evaluation.roles.nudge import nudge
+from kbtui.evaluation.roles.nudge import planned
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
 from kbtui.evaluation.roles.poison import poison_free_blocks
 from kbtui.evaluation.roles.provenance import Provenance, warm_sums
@@ -37,6 +37,8 @@ _FEWEST_LATE = 14
 _MEMORY_SHARE = 0.5
 #: Of it, what may stay cached from one shape to the next.
 _KEPT_SHARE = 1 / 32
+#: Of it, what a spare may keep at hand, and blocks of the allocator's pool for small tensors.
+_RESERVED_SHARE, _SMALL_BYTES, _N_SMALL = 1 / 64, 1 << 20, 4
 #: What a spare has noted ahead, for it takes a tenth of a second.
 _WARMED: list[tuple[Unchanged, Any]] = []
 
@@ -101,6 +103,15 @@ class Candidate:
     def map_arena(self, n_bytes: int, payload: bytes) -> None:
         """Open the referee's device memory."""
         self._arena = CudaArena.open(payload, n_bytes)
+
+    def reserve(self, n_bytes: int) -> None:
+        """Have the allocator keep so much device memory at hand: asking the driver for it while checks run is slow."""
+        if device() != "cuda":
+            return
+        with contextlib.suppress(torch.cuda.OutOfMemoryError):
+            small = [torch.empty(_SMALL_BYTES, dtype=torch.uint8, device="cuda") for _ in range(_N_SMALL)]
+            large = torch.empty(min(n_bytes, int(_whole_memory() * _RESERVED_SHARE)), dtype=torch.uint8, device="cuda")
+            del small, large
 
     def pretend(self, chip: dict[str, Any]) -> None:
         """Under the interpreter: let tensors, torch and Triton answer as on this GPU (a DeviceSpec)."""
@@ -254,7 +265,7 @@ class Candidate:
         """Warm the bound shape; returns seconds the host needs to queue one call."""
         self._fresh = False
         self._bench = self._bench or self._new_bench()
-        self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm"))
+        self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm", _FEWEST_LATE))
         return self._queue_s
 
     def _new_bench(self) -> Any:
@@ -269,7 +280,7 @@ class Candidate:
 
         With ``seed`` each call's inputs are nudged before it, and back after it, outside what is timed.
         """
-        around = self._nudges(seed) if seed else _left_alone
+        around = self._nudges(seed, n_calls) if seed else _left_alone
         call = functools.partial(self._timed_call, keep)
         samples: list[float] = self._bench.timed(call, n_calls, self._queue_s, keep, self._deliver, around)
         return samples
@@ -289,10 +300,13 @@ class Candidate:
         self._as_timed = launched
         return result
 
-    def _nudges(self, seed: str) -> Callable[[int], contextlib.AbstractContextManager[None]]:
+    def _nudges(self, seed: str, n_calls: int) -> Callable[[int], contextlib.AbstractContextManager[None]]:
+        """Of calls 0 to ``n_calls``, planned here: between calls the device waits for the host, or sleeps for it."""
+        plans = [planned(self._copies[i % len(self._copies)], f"{seed}/{i}") for i in range(n_calls)]
+
         @contextlib.contextmanager
         def around(i: int) -> Iterator[None]:
-            undo = nudge(self._copies[i % len(self._copies)], f"{seed}/{i}")
+            undo = [one() for one in plans[i]]
             yield
             for one in undo:
                 one()
@@ -390,6 +404,7 @@ def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     names = (
         "warm",
         "map_arena",
+        "reserve",
         "pretend",
         "load",
         "bind",

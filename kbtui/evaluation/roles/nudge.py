@@ -29,16 +29,32 @@ class Undo:
         self.window.copy_(self.before)
 
 
-def nudge(inputs: Sequence[Any], seed: str) -> list[Undo]:
-    """Overwrite a stretch of every floating-point tensor (contiguous), the same for the same sizes and seed."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A stretch that is to be overwritten, and the one that it gets."""
+
+    window: torch.Tensor
+    source: torch.Tensor
+
+    def __call__(self) -> Undo:
+        undo = Undo(self.window, self.window.clone())
+        self.window.copy_(self.source)
+        return undo
+
+
+def planned(inputs: Sequence[Any], seed: str) -> list[Planned]:
+    """A stretch of every floating-point tensor (contiguous), the same for the same sizes and seed. Writes nothing."""
     rng = random.Random(seed)
-    undo = []
-    for value in inputs:
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1:
-            window, source = _stretches(value.reshape(-1), rng)
-            undo.append(Undo(window, window.clone()))
-            window.copy_(source)
-    return undo
+    flat = [
+        value.reshape(-1) for value in inputs
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 1
+    ]  # fmt: skip
+    return [Planned(*_stretches(value, rng)) for value in flat]
+
+
+def nudge(inputs: Sequence[Any], seed: str) -> list[Undo]:
+    """Overwrite what is planned for these inputs and this seed, now."""
+    return [one() for one in planned(inputs, seed)]
 
 
 def nudged(inputs: Sequence[Any], seed: str) -> tuple[Any, ...]:
