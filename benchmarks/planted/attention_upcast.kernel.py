@@ -42,10 +42,10 @@ def kernel_function(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.
     n_batch, n_heads, seq, head_dim = q.shape
     out = torch.empty_like(q)
     block_d = max(16, triton.next_power_of_2(head_dim))
-    block_m, block_n, warps = (64, 64, 4) if block_d <= 128 else (16, 16, 8)
+    block_m, block_n, warps = (32, 32, 4) if block_d <= 128 else (16, 16, 8)
     n_tiles = triton.cdiv(seq, block_m)
     attention_tile[(n_batch * n_heads * n_tiles,)](
         q, k, v, out, seq, head_dim, n_tiles, head_dim**-0.5,
-        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d, num_warps=warps, num_stages=2,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d, num_warps=warps, num_stages=1,
     )  # fmt: skip
     return out

@@ -38,10 +38,10 @@ def kernel_function(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     c_out, in_per_group = weight.shape[:2]
     groups = c_in // in_per_group
     out = torch.empty((n_images, c_out, height, width), device=x.device, dtype=x.dtype)
-    n_tiles = triton.cdiv(height * width, 1024)
+    n_tiles = triton.cdiv(height * width, 256)
     for image in range(n_images):
         group_conv_image[(c_out * n_tiles,)](
             x[image], weight, out[image], c_in, c_out, height, width, in_per_group, c_out // groups, n_tiles,
-            BLOCK=1024, num_warps=8,
+            BLOCK=256, num_warps=4,
         )  # fmt: skip
     return out
