@@ -1,6 +1,6 @@
 """Runs the gate over kernels that cheat (tests/exploits) and honest ones (tests/exploits/honest, the playbook's).
 
-``python benchmarks/gate_corpus.py [--device model:a100|cuda:0|interpreter] [--only GLOB] [--policy on|off|both]
+``python benchmarks/gate_corpus.py [--device model:a100|cuda:0|interpreter] [--only GLOB,GLOB] [--policy on|off|both]
 --out FILE``. With the static policy off an exploit has to be caught when it runs. Every exploit must earn one of its
 reasons and every honest kernel must pass; a line is printed for each that does not, then a summary. Exit status 1 if
 there was any. ``interpreter`` runs the first stage alone, without a compile. Effects: processes, files.
@@ -322,7 +322,7 @@ def summary(findings: Sequence[Finding]) -> dict[str, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="model:a100")
-    parser.add_argument("--only", default="*", help="names to run, as a glob")
+    parser.add_argument("--only", default="*", help="names to run, globs with commas between them")
     parser.add_argument("--policy", choices=("on", "off", "both"), default="both")
     parser.add_argument("--corpus", choices=("exploits", "honest", "both"), default="both")
     parser.add_argument("--verbose", action="store_true", help="a line for each, not only for mismatches")
@@ -330,7 +330,7 @@ def main() -> int:
     options = parser.parse_args()
     wanted = {"exploits": exploits, "honest": honest}
     names = wanted if options.corpus == "both" else (options.corpus,)
-    samples = [s for name in names for s in wanted[name]() if fnmatch.fnmatch(s.name, options.only)]
+    samples = [s for name in names for s in wanted[name]() if _wanted(s.name, options.only)]
     began = time.monotonic()
 
     def tell(finding: Finding) -> None:
@@ -346,6 +346,10 @@ def main() -> int:
         finally:
             under.close()
     return _report(options, chip, findings, time.monotonic() - began)
+
+
+def _wanted(name: str, globs: str) -> bool:
+    return any(fnmatch.fnmatch(name, glob.strip()) for glob in globs.split(","))
 
 
 def _report(options: argparse.Namespace, chip: Mapping[str, Any], findings: Sequence[Finding], wall_s: float) -> int:
