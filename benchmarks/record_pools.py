@@ -11,9 +11,9 @@ the questions to a generator come with hints, half without, so that a replay can
 
 What makes it cheap, and leaves the record what a run would have left: all candidates are asked the gate's questions of
 one seed, as those of one run are, so that the referee knows the answers; what comes next compiles ahead for every
-stage of the gate; PyTorch is timed once a call, when the problem is opened, and not again beside every candidate
-(a replay draws times of either side by itself; what a confirmation cost is therefore told too low by those pairs, to
-the disadvantage of whoever saves on confirmations); a candidate far behind the fastest gets the fewest pairs.
+stage of the gate; a candidate far behind the fastest gets the fewest pairs; and a confirmation takes turns with the
+first kernel alone, because a replay draws the times of either side by itself. One in eight meets the best so far and
+PyTorch too, as a confirmation of a run does: what that costs more, a replay adds to the others.
 
 Effects: the device; one file of JSON lines a sample in --work, appended to after each candidate; pools in --out.
 """
@@ -46,7 +46,6 @@ from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
 from kbtui.engine.ports import Device, Generator
 from kbtui.errors import KbtuiError
-from kbtui.evaluation.baselines import EAGER
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.environment import environment_of
@@ -60,6 +59,8 @@ GENERATORS = ("playbook", "rewrites")
 #: Drafts of every structure, about twice, come before anything else; then so many answers to a question.
 DRAFTS, ANSWERS = 14, 2
 PROFILE_ONE_IN = 12
+#: The fifth of so many is confirmed as a run confirms: against the best so far and PyTorch, beside the first kernel.
+MEETS_ALL_ONE_IN, MEETS_ALL = 8, 4
 #: Questions are asked ahead until so many answers wait; they compile meanwhile.
 AHEAD = 6
 #: Far behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process do.
@@ -277,7 +278,10 @@ class Recorder:
         passed = -1
         for index in (COMPILE, SCREEN, MEASURE, *((PROFILE,) if self._profiled() else ()), CONFIRM):
             rung = DEFAULT_LADDER[index] if index < CONFIRM else self._confirming(rungs, proposal.origin)
-            evaluated = self.device.evaluate(self._request(proposal, rung, passed), _unwatched)
+            request = self._request(proposal, rung, passed)
+            if index == CONFIRM:
+                request = self._meeting(request)
+            evaluated = self.device.evaluate(request, _unwatched)
             rungs.append(_recorded(index, evaluated))
             if not evaluated.outcome.verdict.ok:
                 break
@@ -291,6 +295,18 @@ class Recorder:
         others = (speed_at(c.at(MEASURE), c.origin) for c in self.recording.candidates)
         measured = next((speed_at(r, origin) for r in rungs if r.rung == MEASURE), None)
         return confirming_rung(measured, max((s for s in others if s), default=0.0))
+
+    def _meeting(self, request: EvaluationRequest) -> EvaluationRequest:
+        """Against the first kernel alone, or against all that a run's confirmation meets."""
+        done = self.recording.candidates
+        meets_all = len(done) % MEETS_ALL_ONE_IN == MEETS_ALL
+        if isinstance(self.device, CudaDevice):
+            timed = tuple(b.name for b in self.report.baselines if b.measurement)
+            self.device.compare_with(timed if meets_all else ())
+        best = max(((s, n) for n, c in enumerate(done) if (s := speed_of(c))), default=None)
+        if not meets_all or best is None:
+            return request
+        return replace(request, incumbent=Opponent(f"c{best[1] + 1:04d}", done[best[1]].source))
 
     def _request(self, proposal: Proposal, rung: Rung, passed: int) -> EvaluationRequest:
         """The first kernel meets itself: its times then come in pairs and by process, as everybody's do."""
@@ -362,8 +378,6 @@ def record(options: argparse.Namespace, name: str, until: float) -> bool:
             _check_same(recording, device, problem)
             began = time.monotonic()
             report = device.open(problem)
-            if isinstance(device, CudaDevice):
-                device.leave_out(EAGER)
             if recording.header is None:
                 recording.append("header", header_of(device, problem, name, report, time.monotonic() - began))
             recorder = Recorder(device, problem, make_generators(GENERATORS), recording, report, _say)

@@ -142,6 +142,21 @@ def test_every_candidate_is_asked_the_gates_questions_of_one_seed(tmp_path: Path
     assert len(set(asked)) == 1
 
 
+def test_one_in_eight_is_confirmed_against_the_best_so_far_too(tmp_path: Path) -> None:
+    met: list[tuple[str, str | None]] = []
+
+    class Watched(PlantedDevice):
+        def evaluate(self, request: EvaluationRequest, on_sample: object) -> Evaluated:
+            if request.rung.index == CONFIRM:
+                met.append((request.candidate, request.incumbent.source if request.incumbent else None))
+            return super().evaluate(request, on_sample)
+
+    done = recorded(tmp_path / "toy.jsonl", 8, device=Watched()).candidates
+    assert [name for name, rival in met if rival] == ["c0005"]
+    best = max(done[:4], key=lambda c: speed_of(c) or 0.0)
+    assert dict(met)["c0005"] == best.source
+
+
 def test_answers_wait_while_others_are_evaluated(tmp_path: Path) -> None:
     compiling: list[str] = []
     ahead: list[str] = []

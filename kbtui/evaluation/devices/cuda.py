@@ -121,8 +121,12 @@ class CudaDevice:
     def leave_out(self, baseline: str) -> None:
         """Compare no more with a baseline that broke."""
         if self._opened is not None:
-            kept = tuple(name for name in self._opened.baselines if name != baseline)
-            self._opened = replace(self._opened, baselines=kept)
+            self.compare_with(tuple(name for name in self._opened.baselines if name != baseline))
+
+    def compare_with(self, baselines: tuple[str, ...]) -> None:
+        """At confirmations from now on; of those that could be timed."""
+        if self._opened is not None:
+            self._opened = replace(self._opened, baselines=baselines)
 
     def close(self) -> None:
         """End every child. Idempotent."""
