@@ -14,7 +14,7 @@ from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE
 from kbtui.domain.verdict import Reason, VerdictKind, rejected
 from kbtui.errors import UsageError
 from kbtui.evaluation.devices import open_device
-from kbtui.evaluation.devices.replay import ReplayDevice, median_costs
+from kbtui.evaluation.devices.replay import ReplayDevice, confirm_surcharge, median_costs
 from kbtui.generation.replay import recorded_generators
 from kbtui.pool_file import read_pool, samples_by_process, write_pool
 from kbtui.problems import load_problem
@@ -43,7 +43,7 @@ def ignore(sample: LiveSample) -> None: ...
 @pytest.mark.parametrize("path", POOLS, ids=lambda p: p.name.split(".")[0])
 def test_every_kept_pool_is_whole_and_small(path: Path) -> None:
     pool = read_pool(path)
-    assert len(pool.candidates) >= 30
+    assert len(pool.candidates) >= (40 if "-full" in path.name else 30)
     assert path.stat().st_size < 1 << 20
     assert all(c.source_sha == source_sha(c.source) for c in pool.candidates)
     assert all(c.parent is None or c.parent in pool.by_sha for c in pool.candidates)
@@ -59,6 +59,30 @@ def test_a_pool_survives_its_file_and_its_bytes_do_not_depend_on_when_it_was_wri
         write_pool(tmp_path / name, pool)
     assert read_pool(tmp_path / "a") == pool
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def without_pytorch(candidate: PoolCandidate, gpu_s: float) -> PoolCandidate:
+    """The same, had its confirmation met the first kernel alone, and cost so much."""
+    top = candidate.highest
+    assert top.outcome.measurement is not None
+    kept = tuple(c for c in top.outcome.measurement.comparisons if c.against == "first")
+    outcome = replace(top.outcome, gpu_s=gpu_s, measurement=replace(top.outcome.measurement, comparisons=kept))
+    return replace(candidate, rungs=(*candidate.rungs[:-1], replace(top, outcome=outcome)))
+
+
+def test_a_confirmation_recorded_without_pytorch_costs_what_those_with_it_cost_more(tmp_path: Path) -> None:
+    pool = read_pool(SOFTMAX)
+    dear, cheap = sorted(highest_is(ReplayDevice(SOFTMAX), CONFIRM), key=lambda c: -c.highest.outcome.gpu_s)
+    assert confirm_surcharge(pool) == (0.0, 0.0)  # all of them met it
+    alone = without_pytorch(cheap, gpu_s=5.0)
+    mixed = replace(pool, candidates=tuple(alone if c is not dear and c == cheap else c for c in pool.candidates))
+    write_pool(tmp_path / "mixed.jsonl.gz", mixed)
+    device = ReplayDevice(tmp_path / "mixed.jsonl.gz")
+    paid = [device.evaluate(asked(c, CONFIRM), ignore).outcome.gpu_s for c in (dear, alone)]
+    assert paid == [pytest.approx(dear.highest.outcome.gpu_s)] * 2
+    measured = alone.at(MEASURE)
+    assert measured is not None
+    assert device.evaluate(asked(alone, MEASURE), ignore).outcome.gpu_s == measured.outcome.gpu_s
 
 
 def test_a_recorded_rung_comes_back_with_its_verdict_times_and_cost(device: ReplayDevice) -> None:

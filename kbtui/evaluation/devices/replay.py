@@ -2,7 +2,8 @@
 
 Verdicts, resources, times, profiles and costs are the recorded ones. Comparisons are drawn anew between any two
 recorded candidates (see ``replay_draws``). A rung that was never recorded for a candidate is derived from its highest
-recorded one, at the median cost of that rung over the pool. Time is simulated: it passes by what was recorded.
+recorded one, at the median cost of that rung over the pool. Time is simulated: it passes by what was recorded. In a
+pool where only some confirmations met all that a run's meets, the others cost as much more as those did (medians).
 """
 
 import hashlib
@@ -43,6 +44,7 @@ class ReplayDevice:
         name = f"replay of {recorded.name}, pool {digest}"
         self.spec = replace(recorded, key=f"{REPLAY}{path.absolute()}", name=name, uuid=None)
         self._costs = median_costs(self.pool)
+        self._surcharge = confirm_surcharge(self.pool)
         self._pause_s = _pause_s()
 
     def problem(self, asked: Problem) -> Problem:
@@ -78,8 +80,15 @@ class ReplayDevice:
         """The recorded outcome, or the one derived; its artifacts stayed where it was recorded."""
         recorded = candidate.at(rung.index)
         if recorded is not None:
-            return replace(recorded.outcome, artifacts=())
+            return self._paid(replace(recorded.outcome, artifacts=()), rung)
         return self._derived(candidate.highest, candidate, rung)
+
+    def _paid(self, outcome: RungOutcome, rung: Rung) -> RungOutcome:
+        """At what a run would have paid for it."""
+        if rung.index != CONFIRM or outcome.measurement is None or _met_a_baseline(outcome, self.pool):
+            return outcome
+        gpu_s, wall_s = self._surcharge
+        return replace(outcome, gpu_s=outcome.gpu_s + gpu_s, wall_s=outcome.wall_s + wall_s)
 
     def _derived(self, highest: RecordedRung, candidate: PoolCandidate, rung: Rung) -> RungOutcome:
         gpu_s, wall_s = self._costs.get(rung.index) or max(self._costs.values())
@@ -151,6 +160,24 @@ def median_costs(pool: Pool) -> dict[int, tuple[float, float]]:
         for recorded in candidate.rungs:
             outcomes.setdefault(recorded.rung, []).append(recorded.outcome)
     return {rung: (median(o.gpu_s for o in of), median(o.wall_s for o in of)) for rung, of in outcomes.items()}
+
+
+def confirm_surcharge(pool: Pool) -> tuple[float, float]:
+    """(GPU seconds, wall seconds) by which confirmations that met PyTorch too cost more; 0 where all or none did."""
+    recorded = [c.at(CONFIRM) for c in pool.candidates]
+    timed = [r.outcome for r in recorded if r is not None and r.outcome.measurement is not None]
+    met = [o for o in timed if _met_a_baseline(o, pool)]
+    alone = [o for o in timed if not _met_a_baseline(o, pool)]
+    if not met or not alone:
+        return 0.0, 0.0
+    more_gpu_s = median(o.gpu_s for o in met) - median(o.gpu_s for o in alone)
+    more_wall_s = median(o.wall_s for o in met) - median(o.wall_s for o in alone)
+    return max(0.0, more_gpu_s), max(0.0, more_wall_s)
+
+
+def _met_a_baseline(outcome: RungOutcome, pool: Pool) -> bool:
+    names = {b.name for b in pool.header.report.baselines}
+    return outcome.measurement is not None and any(c.against in names for c in outcome.measurement.comparisons)
 
 
 def _derived_verdict(highest: RecordedRung, rung: Rung, timed: bool) -> Verdict:
