@@ -58,7 +58,9 @@ def compute(case: Case) -> Iterator[Finding]:
     # A unit that is busy with what another does faster is no praise.
     elsewhere = 0.5 if case.wants_tensor_cores else 1.0
     weight = 0.75 * max(useful, _unexplained(case, busy) * case.calculating) * elsewhere
-    yield from found(Bottleneck.COMPUTE, weight, Evidence("arithmetic", 100 * use, "% of peak"))
+    # The schedulers are as busy as the pipes at least: what is left between them went into no one pipe.
+    slots = (case.work.issue_share or 0.0) > max(case.work.compute_share or 0.0, useful)
+    yield from found(Bottleneck.COMPUTE, weight, Evidence("issue slots" if slots else "arithmetic", 100 * use, "%"))
 
 
 def _unexplained(case: Case, busy: float) -> float:

@@ -50,7 +50,9 @@ def _what(case: Case, worst: Finding) -> str:
         case Bottleneck.LATENCY:
             return f"Latency bound: too little in flight, memory only at {100 * case.dram_use:.0f} % of its bandwidth"
         case Bottleneck.BARRIER:
-            return f"Warps wait for each other: {worst.evidence[0].value:.0f} {worst.evidence[0].unit} at barriers"
+            at, exchange = worst.evidence
+            also = f", {exchange.value:.0f} % for what they exchange there" if exchange.value >= 5 else ""
+            return f"Warps wait for each other: {at.value:.0f} {at.unit} at barriers{also}"
         case Bottleneck.BANK_CONFLICTS:
             return f"Shared-memory bank conflicts: {100 * (work.conflict_share or 0):.0f} % of its cycles are lost"
         case Bottleneck.NO_TENSOR_CORES:
@@ -62,7 +64,9 @@ def _what(case: Case, worst: Finding) -> str:
                 f"Integer arithmetic, for addresses and indices, takes {100 * (work.integer_share or 0):.0f} % of issue"
             )
         case Bottleneck.COMPUTE:
-            return f"Compute bound: the arithmetic units are busy {worst.evidence[0].value:.0f} % of the time"
+            busy = worst.evidence[0]
+            whose = "issue slots" if busy.name == "issue slots" else "arithmetic units"
+            return f"Compute bound: the {whose} are busy {busy.value:.0f} % of the time"
         case Bottleneck.LAUNCH:
             launched = _launches(work.n_launches)
             return f"Launch bound: {100 * case.launching:.0f} % of the time goes into launching {launched}"
