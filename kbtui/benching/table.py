@@ -1,9 +1,14 @@
-"""A bench as tables and histograms for a terminal, a pipe or a log. Pure: makes rich renderables."""
+"""A bench as tables and histograms for a terminal, a pipe or a log. Pure: makes rich renderables, and text of them.
 
+No number is ever cut: a table that does not fit is stacked, a block of lines a shape.
+"""
+
+import io
 from collections.abc import Iterator
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement as Extent
 from rich.table import Table
 from rich.text import Text
 
@@ -12,20 +17,45 @@ from kbtui.domain.measurement import Clock, Comparison, ShapeRatio, ShapeTiming
 
 OTHERS = ("eager", "compile", "first")
 N_BINS = 32
+#: Wider than any table of a bench.
+_UNBOUNDED = 10_000
 _BARS = "▁▂▃▄▅▆▇█"
 _ASCII_BARS = "_.:-=+*#"
 
 
-def render(report: BenchReport, ascii_only: bool = False) -> RenderableType:
-    """One table a kernel, PyTorch's alone-times last, then a histogram a shape."""
+def render(report: BenchReport, width: int | None = None, ascii_only: bool = False) -> RenderableType:
+    """One table a kernel, PyTorch's alone-times last, then a histogram a shape.
+
+    Args:
+        width: columns there are; a table that needs more is stacked. None: as many as it needs.
+    """
     parts: list[RenderableType] = [Text(_heading(report))]
     for kernel in report.kernels:
         parts += [Text(""), Text(_kernel_line(kernel))]
         if kernel.measurement:
-            parts.append(_kernel_table(report, kernel, ascii_only))
-            parts += [Text(line) for line in _histograms(kernel, ascii_only)]
+            parts += _kernel_parts(report, kernel, width, ascii_only)
     parts += [Text(""), *(Text(line) for line in _baseline_lines(report))]
     return Group(*parts)
+
+
+def plain(report: BenchReport, ascii_only: bool = False) -> str:
+    """What a pipe or a file gets: as wide as it needs, nothing folded, no spaces at the ends of lines."""
+    out = io.StringIO()
+    Console(file=out, width=_UNBOUNDED, color_system=None, legacy_windows=False).print(render(report, None, ascii_only))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _kernel_parts(report: BenchReport, kernel: Benched, width: int | None, ascii_only: bool) -> list[RenderableType]:
+    table, histograms = _kernel_table(report, kernel, ascii_only), list(_histograms(kernel, ascii_only))
+    needed = max((_width_of(table), *map(len, histograms)))
+    if width is None or needed <= width:
+        return [table, *(Text(line) for line in histograms)]
+    return [Text(line) for line in _stacked(report, kernel, ascii_only)]
+
+
+def _width_of(table: Table) -> int:
+    console = Console(width=_UNBOUNDED, file=io.StringIO())
+    return Extent.get(console, console.options, table).maximum
 
 
 def _heading(report: BenchReport) -> str:
@@ -48,7 +78,7 @@ def _kernel_line(kernel: Benched) -> str:
 def _kernel_table(report: BenchReport, kernel: Benched, ascii_only: bool) -> Table:
     measurement = kernel.measurement
     assert measurement is not None
-    found = [c for name in OTHERS if (c := measurement.against(name)) is not None]
+    found = _comparisons(kernel)
     table = Table(box=box.ASCII if ascii_only else box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("shape", "time us", "95 %", "of bound", *(f"over {c.against}" for c in found)):
         table.add_column(heading, justify="left" if heading == "shape" else "right", no_wrap=True)
@@ -58,6 +88,37 @@ def _kernel_table(report: BenchReport, kernel: Benched, ascii_only: bool) -> Tab
     if found:
         table.add_row("all", "", "", "", *(_whole(c, sign) for c in found))
     return table
+
+
+def _comparisons(kernel: Benched) -> list[Comparison]:
+    return [c for name in OTHERS if (c := kernel.against(name)) is not None]
+
+
+def _stacked(report: BenchReport, kernel: Benched, ascii_only: bool) -> Iterator[str]:
+    """A block a shape, one figure a line; histograms on a line of their own."""
+    measurement = kernel.measurement
+    assert measurement is not None
+    found, sign = _comparisons(kernel), "x" if ascii_only else "×"
+    label = max(len("of bound"), *(len(f"over {c.against}") for c in found)) if found else len("of bound")
+    for timing in measurement.timings:
+        _, time, interval, share, *ratios = _row(report, timing, found, sign)
+        yield ""
+        yield timing.shape
+        yield f"  {'time':{label}}  {time} us ({interval})"
+        yield f"  {'of bound':{label}}  {share}"
+        yield from (f"  {f'over {c.against}':{label}}  {r}" for c, r in zip(found, ratios, strict=True) if r)
+        yield from _small_histogram(kernel.samples_us.get(timing.shape, ()), label, ascii_only)
+    if found:
+        yield ""
+        yield "all"
+        yield from (f"  {f'over {c.against}':{label}}  {_whole(c, sign)}" for c in found)
+
+
+def _small_histogram(samples: tuple[float, ...], label: int, ascii_only: bool) -> Iterator[str]:
+    if samples:
+        drawn, low, high = _drawn(samples, ascii_only)
+        yield f"  {'samples':{label}}  |{drawn}|"
+        yield f"  {'':{label}}  {low:.2f} to {high:.2f} us and more, {len(samples)} samples"
 
 
 def _row(report: BenchReport, timing: ShapeTiming, found: list[Comparison], sign: str) -> Iterator[str]:
@@ -81,12 +142,17 @@ def _whole(found: Comparison, sign: str) -> str:
 
 def _histograms(kernel: Benched, ascii_only: bool) -> Iterator[str]:
     widest = max((len(s) for s in kernel.samples_us), default=0)
-    bars = _ASCII_BARS if ascii_only else _BARS
     for shape, samples in kernel.samples_us.items():
-        counts, low, high = histogram(samples, N_BINS)
-        top = max(counts)
-        drawn = "".join(" " if n == 0 else bars[min(len(bars) - 1, n * len(bars) // (top + 1))] for n in counts)
+        drawn, low, high = _drawn(samples, ascii_only)
         yield f"{shape:<{widest}}  {low:9.2f} us |{drawn}| {high:.2f} us and more, {len(samples)} samples"
+
+
+def _drawn(samples: tuple[float, ...], ascii_only: bool) -> tuple[str, float, float]:
+    """Bars, the time where they begin, and from which on all is in the last."""
+    bars = _ASCII_BARS if ascii_only else _BARS
+    counts, low, high = histogram(samples, N_BINS)
+    top = max(counts)
+    return "".join(" " if n == 0 else bars[min(len(bars) - 1, n * len(bars) // (top + 1))] for n in counts), low, high
 
 
 def _baseline_lines(report: BenchReport) -> Iterator[str]:

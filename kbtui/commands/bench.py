@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kbtui.benching.result import Benched, BenchReport, samples_of
-from kbtui.benching.table import render
+from kbtui.benching.table import plain, render
 from kbtui.commands.verify import EXITS, whole_gate
 from kbtui.console import tell
 from kbtui.domain.evaluation import EvaluationRequest, Opponent
@@ -88,10 +88,11 @@ def _print(report: BenchReport, as_json: bool, ascii_only: bool) -> None:
     if as_json:
         print(json.dumps(report.to_plain(), indent=2))
         return
-    console = Console()
-    # A pipe has no width to fit; a table cut off at 80 columns would lose its numbers.
-    width = console.width if console.is_terminal else 200
-    console.print(render(report, ascii_only), width=width, soft_wrap=not console.is_terminal)
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(render(report, console.width, ascii_only))
+    else:
+        print(plain(report, ascii_only))
 
 
 def _exit_code(report: BenchReport) -> int:

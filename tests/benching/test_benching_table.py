@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from kbtui.benching.result import Benched, BenchReport
-from kbtui.benching.table import render
+from kbtui.benching.table import plain, render
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import Baseline
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
@@ -18,9 +18,13 @@ H200 = replace(DATA_SHEETS["h200"], key="cuda:0", clock=Clock.MEASURED)
 
 
 def shown(report: BenchReport, ascii_only: bool = False) -> str:
+    return plain(report, ascii_only)
+
+
+def on_terminal(report: BenchReport, width: int, ascii_only: bool = False) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=200).print(render(report, ascii_only))
-    return out.getvalue()
+    Console(file=out, width=width, color_system=None).print(render(report, width, ascii_only))
+    return out.getvalue().splitlines()
 
 
 def measured(outcome: Outcome = Outcome.FASTER, unstable: str | None = None) -> Measurement:
@@ -79,3 +83,65 @@ def test_ascii_is_ascii() -> None:
     kernel = Benched("mine", verified(4, Proof.GPU, ""), measured(), {SHAPE: (131.0, 132.0, 132.1, 140.0)})
     assert shown(report(kernel), ascii_only=True).isascii()
     assert "4 samples" in shown(report(kernel))
+
+
+LONG = "64x64x256x256"
+NUMBERS = (
+    "768.45",
+    "761.20",
+    "775.30",
+    "2.104",
+    "2.100",
+    "2.108",
+    "1.615",
+    "1.612",
+    "1.618",
+    "1.667",
+    "1.664",
+    "1.670",
+)
+
+
+def wide_report() -> BenchReport:
+    """Two comparisons and a long shape name, as of rms_norm on a GPU."""
+    problem = load_problem("rms_norm").spec
+    timing = ShapeTiming(LONG, 768.45, 761.2, 775.3, 192)
+
+    def over(name: str, one: tuple[float, float, float], all_: tuple[float, float, float]) -> Comparison:
+        return Comparison(name, Outcome.FASTER, *all_, 0.99, 36, 3, (ShapeRatio(LONG, *one),))
+
+    eager = over("eager", (2.104, 2.1, 2.108), (1.667, 1.664, 1.67))
+    compiled = over("compile", (1.615, 1.612, 1.618), (1.275, 1.273, 1.277))
+    timed = Measurement(Clock.MEASURED, (timing,), (eager, compiled))
+    samples = {LONG: tuple(768.0 + i / 10 for i in range(192))}
+    return BenchReport(problem, H200, (), (Benched("first", verified(4, Proof.GPU, "31 checks"), timed, samples),))
+
+
+def test_a_pipe_gets_the_whole_table_whatever_the_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = plain(wide_report()).splitlines()
+    row = next(line for line in lines if line.strip().startswith(LONG))
+    assert all(number in row for number in NUMBERS[:9])
+    assert "…" not in plain(wide_report())
+    assert lines == [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("width", [40, 60, 79, 80, 99, 100, 120, 200])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_no_number_is_cut_on_a_terminal_of_any_width(width: int, ascii_only: bool) -> None:
+    lines = on_terminal(wide_report(), width, ascii_only)
+    assert max(map(len, lines)) <= width
+    assert "…" not in "".join(lines)
+    assert [n for n in NUMBERS if not any(n in line for line in lines)] == []
+
+
+def test_a_narrow_terminal_gets_a_block_a_shape_and_a_wide_one_a_table() -> None:
+    narrow = [line.rstrip() for line in on_terminal(wide_report(), 80)]
+    assert "  over compile  1.615× (1.612-1.618)" in narrow
+    assert "  over eager    1.667× (1.664-1.670) faster" in narrow[narrow.index("all") :]
+    assert any("of bound" in line and "over eager" in line for line in on_terminal(wide_report(), 140))
+
+
+def test_a_time_without_comparisons_is_stacked_too() -> None:
+    kernel = Benched("mine", verified(4, Proof.GPU, ""), replace(measured(), comparisons=()))
+    assert "  time      132.00 us (131.00-133.50)" in [line.rstrip() for line in on_terminal(report(kernel), 40)]

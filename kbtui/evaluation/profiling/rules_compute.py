@@ -60,7 +60,8 @@ def compute(case: Case) -> Iterator[Finding]:
     weight = 0.75 * max(useful, _unexplained(case, busy) * case.calculating) * elsewhere
     # The schedulers are as busy as the pipes at least: what is left between them went into no one pipe.
     slots = (case.work.issue_share or 0.0) > max(case.work.compute_share or 0.0, useful)
-    yield from found(Bottleneck.COMPUTE, weight, Evidence("issue slots" if slots else "arithmetic", 100 * use, "%"))
+    evidence = Evidence("issue slots" if slots else "arithmetic", 100 * use, "% of peak")
+    yield from found(Bottleneck.COMPUTE, weight, evidence)
 
 
 def _unexplained(case: Case, busy: float) -> float:
