@@ -27,7 +27,7 @@ _NUMBER_BITS = 60
 READY_TIMEOUT_S = 120.0
 EXIT_TIMEOUT_S = 10.0
 _LOG_TAIL_BYTES = 4000
-_WATCH_S = 0.2
+_WATCH_S, _AT_ONCE_S = 0.2, 0.02
 _MAX_THREADS = 1024
 #: A child that closes its socket is given this long to end by itself, so that its exit status can be told.
 _GOODBYE_S = 0.5
@@ -178,6 +178,9 @@ class Worker:
         policy = self.birth.policy
         if policy is None:
             return wire.receive(self._sock, deadline)
+        # Most answers come at once: what a child waited for a core is read only where one does not.
+        if wire.readable(self._sock, min(deadline, time.monotonic() + _AT_ONCE_S)):
+            return wire.receive(self._sock, deadline, _MAX_ATTACHED_BYTES)
         patience = _Patience(self.pid, deadline)
         while not wire.readable(self._sock, min(patience.deadline(), time.monotonic() + _WATCH_S)):
             self._why_killed = self._excess(policy)
