@@ -1,9 +1,9 @@
 """Runs the gate over kernels that cheat (tests/exploits) and honest ones (tests/exploits/honest, the playbook's).
 
 ``python benchmarks/gate_corpus.py [--device model:a100|cuda:0|interpreter] [--only GLOB,GLOB] [--policy on|off|both]
---out FILE``. With the static policy off an exploit has to be caught when it runs. Every exploit must earn one of its
-reasons and every honest kernel must pass; a line is printed for each that does not, then a summary. Exit status 1 if
-there was any. ``interpreter`` runs the first stage alone, without a compile. Effects: processes, files.
+[--whole] --out FILE``. With the static policy off an exploit has to be caught when it runs. Every exploit must earn one
+of its reasons and every honest kernel must pass; a line is printed for each that does not, then a summary. Exit status
+1 if there was any. ``interpreter`` runs the first stage alone, without a compile. Effects: processes, files.
 """
 
 import argparse
@@ -165,10 +165,13 @@ def static_policy(on: bool) -> Iterator[None]:
 
 
 class DeviceUnderTest:
-    """One device; ``verdict`` runs rungs until the sample is caught, or has passed all that are to be run."""
+    """One device; ``verdict`` runs rungs until the sample is caught, or has passed all that are to be run.
 
-    def __init__(self, key: str, root: Path) -> None:
-        self.is_cuda = key.startswith("cuda")
+    ``whole``: honest kernels go through every stage and are timed too, as a champion is.
+    """
+
+    def __init__(self, key: str, root: Path, *, whole: bool = False) -> None:
+        self.is_cuda, self._whole = key.startswith("cuda"), whole
         if self.is_cuda:
             from kbtui.evaluation.devices.cuda import CudaDevice
 
@@ -204,7 +207,7 @@ class DeviceUnderTest:
 
     def _rungs(self, sample: Sample) -> tuple[Rung, ...]:
         """An exploit that passes the first stage gets all others, and is timed where something can be timed."""
-        if sample.honest:
+        if sample.honest and not self._whole:
             return (DEFAULT_LADDER[COMPILE], FIRST_STAGE)
         later = tuple(DEFAULT_LADDER[i] for i in (SCREEN, MEASURE, CONFIRM))
         if not self.is_cuda:
@@ -246,8 +249,8 @@ class InterpreterUnderTest:
 Under = DeviceUnderTest | InterpreterUnderTest
 
 
-def under_test(key: str, root: Path) -> Under:
-    return InterpreterUnderTest(root) if key == "interpreter" else DeviceUnderTest(key, root)
+def under_test(key: str, root: Path, whole: bool = False) -> Under:
+    return InterpreterUnderTest(root) if key == "interpreter" else DeviceUnderTest(key, root, whole=whole)
 
 
 def judge(sample: Sample, verdict: Verdict, policy_on: bool, is_cuda: bool, wall_s: float = 0.0) -> Finding:
@@ -325,6 +328,7 @@ def main() -> int:
     parser.add_argument("--only", default="*", help="names to run, globs with commas between them")
     parser.add_argument("--policy", choices=("on", "off", "both"), default="both")
     parser.add_argument("--corpus", choices=("exploits", "honest", "both"), default="both")
+    parser.add_argument("--whole", action="store_true", help="honest kernels through every stage, timed as champions")
     parser.add_argument("--verbose", action="store_true", help="a line for each, not only for mismatches")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -339,7 +343,7 @@ def main() -> int:
 
     modes = {"on": (True,), "off": (False,), "both": (True, False)}[options.policy]
     with tempfile.TemporaryDirectory(prefix="kbtui-corpus-") as root:
-        under = under_test(options.device, Path(root))
+        under = under_test(options.device, Path(root), options.whole)
         try:
             chip = dict(under.chip)
             findings = list(run(under, samples, modes, tell))
