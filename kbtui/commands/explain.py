@@ -26,8 +26,9 @@ _KIND_WORDS = {
     "values": "against a float64 oracle; inputs' bytes, poisoned outputs, aliasing, the operations and kernels it ran",
     "repeat": "the same inputs again",
     "nudge": "a part of the inputs overwritten where they lie: a kept answer is wrong",
-    "late": "inputs change under the call: what it reads too early shows",
+    "late": "the same after many calls that nobody watched, their number drawn anew",
     "no_op": "its kernels left out: the answer must go wrong",
+    "aged": "new values of shapes it has met, once its process is seconds old: how many is drawn anew",
 }
 
 
