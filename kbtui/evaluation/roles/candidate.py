@@ -9,7 +9,7 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,11 +18,11 @@ from kbtui.domain.codec import from_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.evaluation import candidate_module
 from kbtui.evaluation.model_context import context_from_plain
-from kbtui.evaluation.roles import audit, launches
+from kbtui.evaluation.roles import audit, device_memory, launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
 from kbtui.evaluation.roles.guard import Watch, seen, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
-from kbtui.evaluation.roles.nudge import planned
+from kbtui.evaluation.roles.nudge import around_calls
 from kbtui.evaluation.roles.outputs import as_outputs, output_fault
 from kbtui.evaluation.roles.poison import poison_free_blocks
 from kbtui.evaluation.roles.provenance import Provenance, warm_sums
@@ -35,10 +35,6 @@ _FEWEST_LATE = 14
 
 #: Of the device's memory for what a candidate allocates; the referee needs some beside the arena.
 _MEMORY_SHARE = 0.5
-#: Of it, what may stay cached from one shape to the next.
-_KEPT_SHARE = 1 / 32
-#: Of it, what a spare may keep at hand, and blocks of the allocator's pool for small tensors.
-_RESERVED_SHARE, _SMALL_BYTES, _N_SMALL = 1 / 64, 1 << 20, 4
 #: What a spare has noted ahead, for it takes a tenth of a second.
 _WARMED: list[tuple[Unchanged, Any]] = []
 
@@ -105,13 +101,9 @@ class Candidate:
         self._arena = CudaArena.open(payload, n_bytes)
 
     def reserve(self, n_bytes: int) -> None:
-        """Have the allocator keep so much device memory at hand: asking the driver for it while checks run is slow."""
-        if device() != "cuda":
-            return
-        with contextlib.suppress(torch.cuda.OutOfMemoryError):
-            small = [torch.empty(_SMALL_BYTES, dtype=torch.uint8, device="cuda") for _ in range(_N_SMALL)]
-            large = torch.empty(min(n_bytes, int(_whole_memory() * _RESERVED_SHARE)), dtype=torch.uint8, device="cuda")
-            del small, large
+        """In a spare: memory for a check's outputs."""
+        if device() == "cuda":
+            device_memory.reserve(n_bytes)
 
     def pretend(self, chip: dict[str, Any]) -> None:
         """Under the interpreter: let tensors, torch and Triton answer as on this GPU (a DeviceSpec)."""
@@ -301,29 +293,17 @@ class Candidate:
         return result
 
     def _nudges(self, seed: str, n_calls: int) -> Callable[[int], contextlib.AbstractContextManager[None]]:
-        """Of calls 0 to ``n_calls``, planned here: between calls the device waits for the host, or sleeps for it."""
-        plans = [planned(self._copies[i % len(self._copies)], f"{seed}/{i}") for i in range(n_calls)]
-
-        @contextlib.contextmanager
-        def around(i: int) -> Iterator[None]:
-            undo = [one() for one in plans[i]]
-            yield
-            for one in undo:
-                one()
-
-        return around
+        return around_calls(self._copies, seed, n_calls)
 
     def back_to_back(self, n_calls: int) -> list[float]:
         """[host, device] microseconds a call, without a cold L2."""
         return list(self._bench.back_to_back(self._rotating, n_calls))
 
     def release(self, everything: bool = False) -> None:
-        """Give cached memory back between shapes, where it is much: asking the driver for it again takes long."""
+        """Give cached memory back between shapes, where it is much."""
         self._copies = []
-        if device() != "cuda":
-            return
-        if everything or torch.cuda.memory_reserved() > _whole_memory() * _KEPT_SHARE:
-            torch.cuda.empty_cache()
+        if device() == "cuda":
+            device_memory.give_back(everything)
 
     @property
     def _mapped(self) -> Arena:
@@ -370,10 +350,6 @@ class Candidate:
         changed = self._changed()
         detail = f"it changed {', '.join(changed[:_NAMES_SHOWN])}"
         return {"reason": "globals_changed", "detail": detail} if changed else None
-
-
-def _whole_memory() -> int:
-    return int(torch.cuda.get_device_properties(0).total_memory)
 
 
 def _let(_: launches.Launch) -> bool:

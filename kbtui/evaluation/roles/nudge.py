@@ -5,8 +5,9 @@ as a whole. So between calls a stretch of each input is overwritten with another
 stay of their kind, most stay as they were, and whoever has not read them all again is wrong. Effects: writes tensors.
 """
 
+import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,25 @@ def planned(inputs: Sequence[Any], seed: str) -> list[Planned]:
 def nudge(inputs: Sequence[Any], seed: str) -> list[Undo]:
     """Overwrite what is planned for these inputs and this seed, now."""
     return [one() for one in planned(inputs, seed)]
+
+
+def around_calls(
+    copies: Sequence[Sequence[Any]], seed: str, n_calls: int
+) -> Callable[[int], contextlib.AbstractContextManager[None]]:
+    """What nudges call i's inputs (copy i, in turns) for as long as it lasts, for calls 0 to ``n_calls``.
+
+    All of it is planned here: between calls the device would wait for the host, or sleep for it.
+    """
+    plans = [planned(copies[i % len(copies)], f"{seed}/{i}") for i in range(n_calls)]
+
+    @contextlib.contextmanager
+    def around(i: int) -> Iterator[None]:
+        undo = [one() for one in plans[i]]
+        yield
+        for one in undo:
+            one()
+
+    return around
 
 
 def nudged(inputs: Sequence[Any], seed: str) -> tuple[Any, ...]:
