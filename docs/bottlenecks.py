@@ -4,6 +4,7 @@ usage: python docs/bottlenecks.py [PLANTED.json] [OUT_FOLDER]    as benchmarks/p
 Effects: a workspace in a temporary folder, with one run a plant: the problem's first kernel, the plant, its remedy.
 """
 
+import gzip
 import json
 import sys
 import tempfile
@@ -20,12 +21,14 @@ from kbtui.domain.event import (
     CandidateAdmitted,
     ChildEntry,
     Decision,
+    EndReason,
     ProblemOpened,
     ProposalsMade,
+    RunEnded,
     RungCompleted,
     RunStarted,
 )
-from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeTiming
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
 from kbtui.domain.rung import DEFAULT_LADDER, PROFILE
@@ -41,10 +44,11 @@ from store.workspace import create_workspace
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks/results/h200-2026-11-30/planted.json"
-FIRST_SHAPE = "4096x16384"
-FIRST_PAGE = ROOT / "tests/data/ncu/softmax_first_h200.csv"
-#: Plants on the shape that the first kernel's page was taken on, and one that is as the first kernel on another shape.
-SHOWN = ("softmax_spills", "softmax_one_program", "softmax_three_passes")
+#: Where the counters of a sample's first kernel are kept, by the shape they were taken on: ncu's page, or a pool.
+FIRST_PAGES = {("softmax", "4096x16384"): ROOT / "tests/data/ncu/softmax_first_h200.csv"}
+FIRST_POOLS = {("mat_vec", "256x131072"): ROOT / "benchmarks/pools/mat_vec-h200-2026-11-30.jsonl.gz"}
+#: Plants on those shapes, by the sample whose first kernel is their parent.
+SHOWN = {"softmax_spills": "softmax", "softmax_bank_conflicts": "softmax", "mat_vec_one_warp": "mat_vec"}
 SIZE = (150, 31)
 OPEN = ("enter", "3", "f")
 
@@ -65,23 +69,23 @@ def main(arguments: list[str]) -> None:
     out = Path(arguments[1]) if len(arguments) > 1 else ROOT / "docs"
     device = from_plain(DeviceSpec, kept["device"])
     rows = {row["name"]: row for row in kept["plants"]}
-    for name in SHOWN:
+    for name, sample in SHOWN.items():
         path = out / f"bottleneck-{name.replace('_', '-')}.svg"
-        path.write_text(picture(device, rows[name]))
+        path.write_text(picture(load_problem(sample), device, rows[name]))
         print(path)
 
 
-def picture(device: DeviceSpec, row: dict[str, Any]) -> str:
-    """The dashboard on one plant as SVG."""
-    problem = load_problem("softmax")
+def picture(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> str:
+    """The bottleneck pane on one plant as SVG."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = create_workspace(Path(folder))
         ledger = create_run(workspace, started(problem, device))
         ledger.append(ProblemOpened(ProblemReport(problem.spec.family)), 5.0, 2.0)
         first = first_of(problem, device, row)
         plant = plant_of(problem, device, row, first)
-        before = (first, plant) if first else (plant,)
-        record_all(ledger, before, remedies_of(device, row, first or plant))
+        before = (first, plant)
+        record_all(ledger, before, remedies_of(device, row, first))
+        ledger.append(RunEnded(EndReason.EXHAUSTED, "all that was tried of the first hint is measured"), 60.0, 30.0)
         ledger.close()
         with Reader(workspace) as reader:
             return render_svg(reader, reader.runs()[0].run, SIZE, ("slash", *candidate_id(len(before)), *OPEN))
@@ -97,7 +101,7 @@ def started(problem: Problem, device: DeviceSpec) -> RunStarted:
 
 
 def record_all(ledger: RunLedger, before: tuple[Shown, ...], remedies: tuple[Shown, ...]) -> None:
-    """The first kernel and the plant made from it, or the plant alone, then what was made of the plant."""
+    """The first kernel and the plant made from it, then what was made of the plant."""
     for number, shown in enumerate((*before, *remedies), start=1):
         parent = candidate_id(min(number - 1, len(before))) if number > 1 else None
         record(ledger, number, shown, parent)
@@ -119,7 +123,9 @@ def outcome_of(
     device: DeviceSpec, time_us: float, ratio: float, resources: tuple[KernelResources, ...],
     profile: Profile | None, found: Diagnosis | None, shape: str,
 ) -> RungOutcome:  # fmt: skip
-    against = Comparison("first", Outcome.FASTER if ratio > 1 else Outcome.SLOWER, ratio, ratio, ratio, 0.99, 5, 1)
+    decided = Outcome.FASTER if ratio > 1 else Outcome.SLOWER
+    each = (ShapeRatio(shape, ratio, ratio, ratio),) if ratio != 1.0 else ()
+    against = Comparison("first", decided, ratio, ratio, ratio, 0.99, 5, 1, each)
     timing = ShapeTiming(shape, time_us, time_us, time_us, 10)
     measurement = Measurement(Clock.MEASURED, (timing,), (against,))
     bound_us = found.bound_us if found else None
@@ -128,13 +134,10 @@ def outcome_of(
     )  # fmt: skip
 
 
-def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown | None:
-    """The sample's first kernel, from its own page of counters; None on a shape that the page is not of."""
-    if row["shape"] != FIRST_SHAPE:
-        return None
+def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown:
+    """The sample's first kernel on the plant's shape, by its own counters and time."""
     shape = next(s for s in problem.spec.shapes_of(ShapeRole.TUNE) if s.name == row["shape"])
-    profile = profile_of(shape.name, parse_raw_page(FIRST_PAGE.read_text()))
-    time_us = (profile.metric(metrics.DURATION) or 0.0) / 1e3
+    profile, time_us = first_counted(problem.spec.name, shape.name)
     found = diagnose(problem.spec, device, shape, time_us, (), profile)
     outcome = outcome_of(device, time_us, 1.0, (), profile, found, shape.name)
     return Shown(
@@ -142,13 +145,25 @@ def first_of(problem: Problem, device: DeviceSpec, row: dict[str, Any]) -> Shown
     )
 
 
-def plant_of(problem: Problem, device: DeviceSpec, row: dict[str, Any], first: Shown | None) -> Shown:
+def first_counted(sample: str, shape: str) -> tuple[Profile, float]:
+    """Counters and microseconds, from ncu's page (which has its own time) or from a recorded pool."""
+    page = FIRST_PAGES.get((sample, shape))
+    if page is not None:
+        profile = profile_of(shape, parse_raw_page(page.read_text()))
+        return profile, (profile.metric(metrics.DURATION) or 0.0) / 1e3
+    with gzip.open(FIRST_POOLS[sample, shape], "rt") as lines:
+        _, first, *_ = map(json.loads, lines)
+    outcome = next(r["outcome"] for r in first["rungs"] if (r["outcome"].get("profile") or {}).get("shape") == shape)
+    return from_plain(Profile, outcome["profile"]), outcome["diagnosis"]["time_us"]
+
+
+def plant_of(problem: Problem, device: DeviceSpec, row: dict[str, Any], first: Shown) -> Shown:
     """The plant as it was measured, diagnosed by its counters."""
     source = (ROOT / f"benchmarks/planted/{row['name']}.kernel.py").read_text()
     profile = from_plain(Profile, row["profile"])
     resources = from_plain(tuple[KernelResources, ...], row["resources"])
     shape = next(s for s in problem.spec.shapes_of(ShapeRole.TUNE) if s.name == row["shape"])
-    score = time_of(first) / row["time_us"] if first else 1.0
+    score = time_of(first) / row["time_us"]
     time_us, n_launches = row["time_us"], row["n_launches"]
     found = diagnose(problem.spec, device, shape, time_us, resources, profile, n_launches=n_launches)
     outcome = outcome_of(device, time_us, score, resources, profile, found, row["shape"])

@@ -1,6 +1,8 @@
 """profile: what bounds one kernel on one shape, and what to do about it. Effects: a device; writes ncu's report."""
 
 import json
+import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,16 @@ from kbtui.errors import ExitCode, UsageError
 #: The gate on the shape, times of it alone, and ncu.
 ONE_KERNEL = Rung(PROFILE, "profile", gate_stage=1, max_pairs=12, process_pairs=1, profile=True, share=1.0)
 HINTS_SHOWN = 4
+#: Longer lines are hard to read.
+WIDEST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Profiled:
-    """What was found, as it is printed. ``report`` is the file that Nsight Compute's own viewer opens."""
+    """What was found, as it is printed. ``report`` is the file that Nsight Compute's own viewer opens.
+
+    ``kernel`` is the file that was named, empty where it is the problem's own kernel.
+    """
 
     problem: str
     shape: str
@@ -31,6 +38,7 @@ class Profiled:
     outcome: RungOutcome
     hints: tuple[Hint, ...]
     report: str | None
+    kernel: str = ""
 
 
 def profile(
@@ -59,7 +67,9 @@ def profile(
         found = profiled(device, problem, root, seed)
     finally:
         device.close()
-    print(json.dumps(plain(found), indent=2) if as_json else render(found))
+    found = replace(found, kernel=str(kernel) if kernel else "")
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDEST
+    print(json.dumps(plain(found), indent=2) if as_json else render(found, min(columns, WIDEST)))
     return EXITS[found.outcome.verdict.kind]
 
 
@@ -125,6 +135,7 @@ def plain(found: Profiled) -> dict[str, Any]:
     outcome = found.outcome
     return {
         "problem": found.problem,
+        "kernel": found.kernel or None,
         "shape": found.shape,
         "device": found.device,
         "clock": found.clock,

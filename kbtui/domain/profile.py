@@ -16,9 +16,9 @@ class KernelResources:
         mma: whether tensor-core instructions were emitted.
         load_bytes_max: bytes a thread moves in its widest global load.
         mix: (kind, instructions in the text of the kernel): ``special``, ``integer``, ``wide_division`` (of 64-bit
-            integers), ``division`` (of others), ``float_division``, ``float``, ``shared``, ``barrier``, ``loop_barrier``
-            (those of them inside a loop), ``load``, ``async_copy`` (from global to shared memory), ``store``; empty
-            where not known.
+            integers), ``division`` (of others), ``float_division``, ``float``, ``shared``, ``barrier``,
+            ``loop_barrier`` (those of them inside a loop), ``load``, ``async_copy`` (from global to shared memory),
+            ``store``; empty where not known.
     """
 
     kernel: str
@@ -73,6 +73,14 @@ class Evidence:
     name: str
     value: float
     unit: str
+
+    @property
+    def told(self) -> str:
+        """As a person writes it: ``spilled 15,516 bytes a thread``, ``dram 93 % of peak``."""
+        size, share = abs(self.value), self.unit.startswith("%")
+        small = f"{self.value:.1f}" if share else f"{self.value:.{3 if size >= 1 else 2}g}"
+        number = f"{self.value:,.0f}" if size >= 10 else small
+        return f"{self.name.replace('_', ' ')} {number} {self.unit}".strip()
 
 
 @dataclass(frozen=True, slots=True)

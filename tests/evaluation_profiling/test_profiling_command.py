@@ -1,5 +1,6 @@
 """``kbtui profile``: what it prints, what it keeps, and how it ends, on a device that answers at once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,38 @@ def test_a_person_reads_the_sentence_the_numbers_the_stalls_and_what_to_do(probl
     text = render(profiled(OneAnswer(COUNTED), problem, tmp_path, 0))
 
     assert text.index("Extra passes over memory") < text.index("why warps wait") < text.index("what to do")
-    assert "long scoreboard  #########################.....  83.0 %" in text
+    assert "long scoreboard     #########################.....  83.0 %  waits for device memory or L2" in text
     assert "does not fit: 250.7 us under the profiler" in text
     assert "one_read_of_the_row (algorithm)" in text
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_it_keeps_to_the_width_of_the_terminal(width: int, problem: Problem, tmp_path: Path) -> None:
+    text = render(replace(profiled(OneAnswer(COUNTED), problem, tmp_path, 0), report=None), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "83.0 %" in text
+
+
+def test_numbers_are_written_as_a_person_writes_them_and_one_is_singular(problem: Problem, tmp_path: Path) -> None:
+    spilled = Evidence("spilled", 15516.0, "bytes a thread")
+    found = profiled(OneAnswer(COUNTED), problem, tmp_path, 0)
+    diagnosis = replace(FOUND, findings=(Finding(Bottleneck.SPILLS, 0.66, (spilled,)),))
+    one = replace(RESOURCES[0], num_warps=1, spill_bytes=15516)
+    text = render(replace(found, outcome=replace(found.outcome, diagnosis=diagnosis, resources=(one,))))
+    assert "0.66  spills               spilled 15,516 bytes a thread" in text
+    assert "4096 programs of 1 warp, 32 registers a thread, 15,516 bytes spilled" in text
+
+
+def test_the_kernel_that_was_named_is_named(problem: Problem, tmp_path: Path) -> None:
+    found = replace(profiled(OneAnswer(COUNTED), problem, tmp_path, 0), kernel="mine.py")
+    assert render(found).startswith("mine.py for softmax, 4096x16384 on H200")
+    assert plain(found)["kernel"] == "mine.py"
+
+
+def test_an_issued_instruction_is_no_wait(problem: Problem, tmp_path: Path) -> None:
+    stalls = (("long_scoreboard", 60.0), ("selected", 40.0))
+    text = render(profiled(OneAnswer(replace(COUNTED, stalls=stalls)), problem, tmp_path, 0))
+    assert "selected" not in text
 
 
 def test_ncus_report_is_kept_and_its_path_shown(problem: Problem, tmp_path: Path) -> None:

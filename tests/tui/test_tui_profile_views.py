@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from recorded_run import HINTS, SPEC, recorded, samples_json
 
 from kbtui.domain.device import DATA_SHEETS
-from kbtui.domain.profile import Profile
+from kbtui.domain.profile import Bottleneck, Evidence, Finding, Profile
 from kbtui.tui.draw import Level, scatter, step_curve
 from kbtui.tui.glyphs import ASCII, UNICODE
 from kbtui.tui.moment import Moment
@@ -200,3 +201,25 @@ def test_eager_and_compile_are_lines_with_their_names(known: Moment) -> None:
 def test_levels_on_one_row_share_it_with_both_names() -> None:
     rows = step_curve([(0.0, 1.0), (5.0, 9.0)], (Level(1.0, "eager"), Level(1.01, "compile")), 10.0, 60, 6, G)
     assert any("eager, compile" in plain(row) for row in rows)
+
+
+@pytest.mark.parametrize("width", range(40, 100, 3))
+def test_no_number_of_the_bottleneck_is_cut(known: Moment, width: int) -> None:
+    """Words may end in an ellipsis, figures may not: 111 is not 111.8."""
+    rows = [plain(row) for row in bottleneck_lines(bottleneck_view(known, "c0015", G), width, G)]
+    assert [row for row in rows if re.search(r"[\d.]…", row)] == []
+    said = " ".join(" ".join(rows).split())
+    assert "135.1 µs" in said
+    assert "bound 111.8 µs" in said
+
+
+def test_each_finding_has_its_weight_and_its_numbers_as_a_person_writes_them(known: Moment) -> None:
+    view = bottleneck_view(known, "c0015", G)
+    assert view is not None
+    assert view.diagnosis is not None
+    spilled = (Evidence("spilled", 15516.0, "bytes a thread"), Evidence("taking", 79.11, "% of the traffic"))
+    findings = (Finding(Bottleneck.SPILLS, 0.66, spilled), Finding(Bottleneck.TAIL, 0.04, ()))
+    changed = replace(view, diagnosis=replace(view.diagnosis, findings=findings))
+    rows = [plain(r) for r in bottleneck_lines(changed, 86, G)]
+    assert "why         spills 0.66: spilled 15,516 bytes a thread, taking 79 % of the traffic" in rows
+    assert "            tail 0.04" in rows

@@ -61,6 +61,27 @@ STALLS = (
     "branch_resolving", "sleeping", "imc_miss", "misc", "gmma",
 )  # fmt: skip
 
+#: What a stall reason means, for who has not read ncu's manual; ``selected`` is no stall.
+STALL_WORDS = {
+    "long_scoreboard": "waits for device memory or L2",
+    "short_scoreboard": "shared memory, special units",
+    "barrier": "waits for the block's warps",
+    "wait": "the last instruction's latency",
+    "math_pipe_throttle": "the arithmetic unit is busy",
+    "mio_throttle": "the shared-memory queue is full",
+    "lg_throttle": "the load/store queue is full",
+    "tex_throttle": "the texture queue is full",
+    "drain": "its last stores are on their way",
+    "membar": "waits for a memory fence",
+    "not_selected": "ready, another warp was chosen",
+    "selected": "issued: no stall",
+    "no_instruction": "its code is not there yet",
+    "dispatch_stall": "the dispatcher is busy",
+    "branch_resolving": "waits for a branch",
+    "imc_miss": "misses the constant cache",
+    "gmma": "waits for the tensor core",
+}
+
 #: Stall reasons by the first compute capability that has them.
 _STALLS_SINCE = {"gmma": 90}
 #: Metrics by the first compute capability that has them.

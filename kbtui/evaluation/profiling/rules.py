@@ -20,4 +20,6 @@ RULES: tuple[Rule, ...] = (
 def findings(case: Case) -> tuple[Finding, ...]:
     """Everything the rules find, heaviest first; never empty."""
     ranked = sorted((f for rule in RULES for f in rule(case)), key=lambda f: -f.weight)
-    return tuple(ranked) or (Finding(Bottleneck.UNKNOWN, 0.0, (Evidence("above the bound", case.gap * 100, "%"),)),)
+    return tuple(ranked) or (
+        Finding(Bottleneck.UNKNOWN, 0.0, (Evidence("above the bound", case.gap * 100, "% of the time"),)),
+    )

@@ -16,7 +16,8 @@ def at_bound(case: Case) -> Iterator[Finding]:
     if case.gap <= AT_BOUND_GAP and case.bound_us > 0:
         yield from found(
             Bottleneck.AT_BOUND, 1.0 - case.gap,
-            Evidence("of the bound", 100 * (1 - case.gap), "%"), Evidence("dram", 100 * case.dram_use, "% of peak"),
+            Evidence("reached", 100 * (1 - case.gap), "% of the bound"),
+            Evidence("dram", 100 * case.dram_use, "% of peak"),
         )  # fmt: skip
 
 
@@ -78,7 +79,7 @@ def uncoalesced(case: Case) -> Iterator[Finding]:
     if efficiency is not None and efficiency < 0.8:
         yield from found(
             Bottleneck.UNCOALESCED, (1.0 - efficiency) * case.gap * (1.0 - case.launching),
-            Evidence("bytes used of those moved", 100 * efficiency, "%"),
+            Evidence("using", 100 * efficiency, "% of the bytes moved"),
         )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def narrow(case: Case) -> Iterator[Finding]:
         return
     yield from found(
         Bottleneck.NARROW, waiting(case) * (1.0 + (1.0 - width / _WIDEST) / 2),
-        Evidence("a load", width, f"of {_WIDEST:.0f} bytes a thread"),
+        Evidence("loading", width, f"of {_WIDEST:.0f} bytes a thread at once"),
         Evidence("dram", 100 * case.dram_use, "% of peak"),
     )  # fmt: skip
 
@@ -102,7 +103,7 @@ def spills(case: Case) -> Iterator[Finding]:
     evidence = Evidence("spilled", case.work.spill_bytes, "bytes a thread")
     yield from found(
         Bottleneck.SPILLS, share * case.gap * (1.0 - case.launching), evidence,
-        Evidence("of the traffic", 100 * share, "%"),
+        Evidence("taking", 100 * share, "% of the traffic"),
     )  # fmt: skip
 
 

@@ -129,5 +129,5 @@ def launch(case: Case) -> Iterator[Finding]:
     if share >= 0.2:
         yield from found(
             Bottleneck.LAUNCH, share * max(case.gap, 0.5),
-            Evidence("launches", case.work.n_launches, ""), Evidence("of the time is launching", 100 * share, "%"),
+            Evidence("launches", case.work.n_launches, ""), Evidence("launching", 100 * share, "% of the time"),
         )  # fmt: skip

@@ -38,7 +38,7 @@ def _what(case: Case, worst: Finding) -> str:
         case Bottleneck.SPILLS:
             if not work.spill_bytes:
                 return f"Registers spill: {100 * (work.spill_share or 0):.0f} % of the memory traffic is theirs"
-            return f"Registers spill: {work.spill_bytes:.0f} bytes a thread go through memory and back"
+            return f"Registers spill: {work.spill_bytes:,.0f} bytes a thread go through memory and back"
         case Bottleneck.TOO_FEW_PROGRAMS:
             return f"Too few programs: {int(work.programs or 0)} for {device.n_sms} SMs"
         case Bottleneck.TAIL:

@@ -24,11 +24,14 @@ _SOURCES = {
 }
 #: Evidence that has a line of its own, or a bar of the speed of light.
 _ELSEWHERE = ("occupancy", "dram", "memory", "compute", "arithmetic")
+#: Findings that get a line, each with its weight: the part of the time that curing it could save.
+_FINDINGS_SHOWN = 3
 #: Hints that were not tried yet are named up to so many.
 _UNTRIED_SHOWN = 3
 #: From this width on the roofline stands beside the rest.
 _BESIDE_FROM = 88
 _ROOFLINE_LINES = 13
+_LABEL = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +212,13 @@ def _told(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
         out += wrap(view.diagnosis.sentence, width, Role.STRONG, most=3)
         out += _headroom(view.diagnosis, width, g)
         out += speed_lines(speed_of_light(view.diagnosis, view.profile), width, g)
-        out += _evidence(view, width, g)
+        out += _evidence(view, width)
     if view.profile is not None and view.profile.stalls:
         out += [((fit("stalls", 12), Role.DIM),), *stall_lines(view.profile.stalls, width, 4, g)]
     out += _resources(view.resources, width)
     if view.not_profiled:
         out += wrap(f"not profiled: {view.not_profiled}", width, Role.WARN, most=2)
-    return [*out, *_answer_lines(view.answers, width, g), *_time_lines(view.times, g)]
+    return [*out, *_answer_lines(view.answers, width, g), *_time_lines(view.times, width, g)]
 
 
 def _roofline_lines(view: BottleneckView, width: int, height: int, g: Glyphs) -> list[Line]:
@@ -224,34 +227,60 @@ def _roofline_lines(view: BottleneckView, width: int, height: int, g: Glyphs) ->
     return wrap(view.roofline, width, Role.DIM)
 
 
-def _time_lines(times: Sequence[ShapeTime], g: Glyphs) -> list[Line]:
-    return [
-        line(
-            (f"{'times' if i == 0 else '':<12}", Role.DIM),
-            f"{t.shape:<12} {fmt.time_us(t.time_us, g):>9}",
-            (f"  {fmt.ratio(t.ratio, g)} over {t.over}" if t.ratio is not None else "", Role.DIM),
-        )
-        for i, t in enumerate(times)
-    ]
+def _time_lines(times: Sequence[ShapeTime], width: int, g: Glyphs) -> list[Line]:
+    out: list[Line] = []
+    for t in times:
+        label, time = f"{'' if out else 'times':<{_LABEL}}", f"{t.shape:<12} {fmt.time_us(t.time_us, g):>9}"
+        ratio = f"  {fmt.ratio(t.ratio, g)}" if t.ratio is not None else ""
+        words = (f"{ratio} over {t.over}", ratio) if ratio else ()
+        over = _longest_fitting(words, width - _LABEL - len(time))
+        out.append(line((label, Role.DIM), time, (over, Role.DIM)))
+    return out
+
+
+def _longest_fitting(texts: Sequence[str], room: int) -> str:
+    """The first that is not longer than the room: a figure is left out rather than cut."""
+    return next((text for text in texts if len(text) <= room), "")
 
 
 def _headroom(diagnosis: Diagnosis, width: int, g: Glyphs) -> list[Line]:
     if diagnosis.bound_us <= 0:
         return []
     reached = diagnosis.bound_us / diagnosis.time_us if diagnosis.time_us > 0 else 0.0
-    text = f"{reached:>5.0%}  {fmt.time_us(diagnosis.time_us, g)}, bound {fmt.time_us(diagnosis.bound_us, g)}"
-    room = max(min(width - 12 - len(text) - 1, 24), 6)
-    source = _SOURCES.get(diagnosis.source, diagnosis.source)
+    took, bound = f"{reached:>5.0%}  {fmt.time_us(diagnosis.time_us, g)}", f"bound {fmt.time_us(diagnosis.bound_us, g)}"
+    where = f"{diagnosis.shape}, {_SOURCES.get(diagnosis.source, diagnosis.source)}"
+    fits = width >= _LABEL + 6 + len(f"{took}, {bound}")
+    text, below = (f"{took}, {bound}", [where]) if fits else (took, [bound, where])
+    room = max(min(width - _LABEL - len(text) - 1, 24), 6)
     rows = [line((f"{'bound':<11} ", Role.DIM), (bar(reached, room, g), Role.GOOD), text)]
-    return [*rows, ((f"{'':<12}{diagnosis.shape}, {source}", Role.DIM),)]
+    return [*rows, *(row for words in below for row in _beneath(words, width, 2))]
 
 
-def _evidence(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
-    """The numbers behind the sentence that no bar shows, heaviest finding first."""
-    found = [e for f in view.diagnosis.findings for e in f.evidence] if view.diagnosis else []
-    numbers = {e.name: e for e in found if e.name not in _ELSEWHERE}
-    shown = [f"{n.replace('_', ' ')} {e.value:.4g} {e.unit}".strip() for n, e in numbers.items()][:6]
-    return wrap(f" {g.dot} ".join(shown), width, Role.DIM, most=2) if shown else []
+def _beneath(text: str, width: int, most: int) -> list[Line]:
+    """Wrapped, under what stands beside a label."""
+    rows = wrap(text, max(width - _LABEL, 8), Role.DIM, most=most)
+    return [((" " * _LABEL, Role.PLAIN), *row) for row in rows]
+
+
+def _evidence(view: BottleneckView, width: int) -> list[Line]:
+    """What was found, heaviest first, with the numbers that no bar shows; a number that does not fit is left out."""
+    out: list[Line] = []
+    for finding in view.diagnosis.findings[:_FINDINGS_SHOWN] if view.diagnosis else ():
+        told = [e.told for e in finding.evidence if e.name not in _ELSEWHERE]
+        head = f"{finding.bottleneck.value.replace('_', ' ')} {finding.weight:.2f}"
+        label = (f"{'' if out else 'why':<{_LABEL}}", Role.DIM)
+        beside, left = _fitting(told, width - _LABEL - len(head) - 3)
+        below, _ = _fitting(left if not out else (), width - _LABEL)
+        comma = "," if beside and below else ""
+        out.append((label, (head, Role.PLAIN), (f": {beside}{comma}" if beside else "", Role.DIM)))
+        out += _beneath(below, width, 1) if below else []
+    return out
+
+
+def _fitting(items: Sequence[str], room: int) -> tuple[str, Sequence[str]]:
+    """As many of them, joined, as there is room for, and the rest."""
+    n = next((n for n in range(len(items), 0, -1) if len(", ".join(items[:n])) <= room), 0)
+    return ", ".join(items[:n]), items[n:]
 
 
 def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
@@ -262,14 +291,15 @@ def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
     out: list[Line] = []
     for r in list(alike.values())[:3]:
         name = f"{r.kernel}, {r.shape}: " if len(alike) > 1 else ""
-        spills = f", spills {r.spill_bytes} B" if r.spill_bytes else ""
-        text = f"{name}{r.registers} registers{spills}, {fmt.bytes_text(r.shared_bytes)} shared, {r.num_warps} warps"
+        spills = f", spills {r.spill_bytes:,} B" if r.spill_bytes else ""
+        warps = f"{r.num_warps} warp{'' if r.num_warps == 1 else 's'}"
+        text = f"{name}{r.registers} registers{spills}, {fmt.bytes_text(r.shared_bytes)} shared, {warps}"
         head = line(("occupancy   ", Role.DIM), (f"{r.occupancy:.0%}", Role.STRONG), f" limited by {r.limiter}")
         joined = (*head, (f"; {text}", Role.DIM))
         if sum(len(t) for t, _ in joined) <= width:
             out.append(joined)
         else:
-            out += [head, ((f"{'':<12}{text}", Role.DIM),)]
+            out += [head, *_beneath(text, width, 2)]
     return out
 
 
@@ -279,7 +309,9 @@ def _answer_lines(answers: Sequence[Answer], width: int, g: Glyphs) -> list[Line
     out: list[Line] = []
     for i, a in enumerate(answers):
         name_room = max(min(width - 12 - 27, 30), 14)
-        said = f"{glyph_of(a.standing, g)} {a.candidate} {a.words}" if a.standing is not None else f"{g.dot} {a.words}"
+        stands = f"{glyph_of(a.standing, g)} {a.candidate}" if a.standing is not None else g.dot
+        words = (a.words, a.words.partition(",")[0])
+        said = f"{stands} {_longest_fitting(words, width - _LABEL - name_room - 4 - len(stands))}"
         out.append(
             line(
                 (f"{'hints' if i == 0 else '':<12}", Role.DIM),

@@ -16,27 +16,9 @@ _UNITS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("L2", (metrics.L2_PCT,)),
     ("L1", (metrics.L1_PCT,)),
 )
-#: What a stall reason means, for who has not read ncu's manual.
-STALL_WORDS = {
-    "long_scoreboard": "waits for device memory or L2",
-    "short_scoreboard": "waits for shared memory or special functions",
-    "barrier": "waits for the block's other warps",
-    "wait": "fixed latency of the instruction before",
-    "math_pipe_throttle": "the arithmetic unit is busy",
-    "mio_throttle": "the shared-memory queue is full",
-    "lg_throttle": "the load/store queue is full",
-    "tex_throttle": "the texture queue is full",
-    "drain": "stores must leave before the warp ends",
-    "membar": "waits for a memory fence",
-    "not_selected": "ready, another warp was chosen",
-    "selected": "issued: no stall",
-    "no_instruction": "the next instruction is not there yet",
-    "dispatch_stall": "the dispatcher is busy",
-    "branch_resolving": "waits for a branch",
-    "imc_miss": "misses the constant cache",
-    "gmma": "waits for the tensor core",
-}
 _LABEL, _STALL_LABEL = 12, 19
+#: A stall below this would be told as 0 %.
+_LEAST_PERCENT = 0.5
 
 
 def speed_of_light(diagnosis: Diagnosis | None, profile: Profile | None) -> list[tuple[str, float]]:
@@ -68,12 +50,12 @@ def speed_lines(shares: Sequence[tuple[str, float]], width: int, g: Glyphs) -> l
 
 def stall_lines(stalls: Sequence[tuple[str, float]], width: int, most: int, g: Glyphs) -> list[Line]:
     """The heaviest reasons as bars, with what each means where there is room."""
-    ranked = sorted((s for s in stalls if s[0] != "selected"), key=lambda s: -s[1])[:most]
+    ranked = sorted((s for s in stalls if s[0] != "selected" and s[1] >= _LEAST_PERCENT), key=lambda s: -s[1])[:most]
     room = max(min(width - _STALL_LABEL - 6, 24 if width < 70 else 12), 6)
     words_room = width - _STALL_LABEL - room - 8
     out = []
     for name, percent in ranked:
-        words = STALL_WORDS.get(name, "") if words_room >= 20 else ""
+        words = metrics.STALL_WORDS.get(name, "") if words_room >= 20 else ""
         shown = _share_line(name.replace("_", " "), percent, _STALL_LABEL, room, Role.PLAIN, g)
         out.append((*shown, (f"  {fit(words, words_room, g.ellipsis).rstrip()}", Role.DIM)) if words else shown)
     return out
