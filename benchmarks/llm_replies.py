@@ -66,15 +66,22 @@ class Question:
         return f"{self.problem}-{self.candidate}-{self.number}.json"
 
 
-def questions(workspace: Path, runs: list[str], times: range) -> Iterator[Question]:
-    """Runs in turn, their measured candidates fastest first, all of them at each of the ``times``."""
+def questions(workspace: Path, runs: list[str], times: range, at_once: int = 1) -> Iterator[Question]:
+    """Runs in turn, their measured candidates fastest first, ``at_once`` of them at each of the ``times``.
+
+    Then the next ones: a server that still holds a prompt need not read it again.
+    """
     asked = [list(_of_run(workspace, run)) for run in runs]
-    for number in times:
-        for place in range(max(map(len, asked), default=0)):
-            for run, prompts in zip(runs, asked, strict=True):
-                if place < len(prompts):
-                    problem, candidate, prompt = prompts[place]
-                    yield Question(run, problem, candidate, number, prompt)
+    turns = [
+        (run, *prompts[place])
+        for place in range(max(map(len, asked), default=0))
+        for run, prompts in zip(runs, asked, strict=True)
+        if place < len(prompts)
+    ]
+    for first in range(0, len(turns), at_once):
+        for number in times:
+            for run, problem, candidate, prompt in turns[first : first + at_once]:
+                yield Question(run, problem, candidate, number, prompt)
 
 
 def _of_run(workspace: Path, run: str) -> Iterator[tuple[str, str, str]]:
@@ -105,7 +112,9 @@ def collect(options: argparse.Namespace) -> None:
             _ask(chat, options, place, question)
 
     with ThreadPoolExecutor(options.at_once) as pool:
-        every = enumerate(questions(options.workspace, options.runs, range(options.first, options.times)))
+        every = enumerate(
+            questions(options.workspace, options.runs, range(options.first, options.times), options.at_once)
+        )
         fitting = [(n, q) for n, q in every if tokens_of(q.prompt) + MOST_REPLY_TOKENS <= CONTEXT_TOKENS]
         for done in as_completed([pool.submit(ask, *asked) for asked in fitting]):
             done.result()

@@ -99,21 +99,18 @@ def _sibling(summary: str, outcome: str, ratio: float | None) -> str:
 def _answer(request: ProposalRequest) -> str:
     names = ", ".join(input_names(request.problem, request.parent_source))
     return (
-        "Answer with one Python code block and nothing else. It is a whole file: its imports (torch, triton, "
-        "triton.language as tl), kernels under @triton.jit with every size used in a tile's shape annotated "
-        f"tl.constexpr, and def kernel_function({names}) that allocates the output, launches the kernels and "
-        f"returns it. Mask every load and store. No examples, no tests, no timing.{_unlike(request)}"
+        f"{_unlike(request)}Answer with one Python code block and nothing else. It is a whole file: its imports "
+        "(torch, triton, triton.language as tl), kernels under @triton.jit with every size used in a tile's shape "
+        f"annotated tl.constexpr, and def kernel_function({names}) that allocates the output, launches the kernels "
+        "and returns it. Mask every load and store. No examples, no tests, no timing."
     )
 
 
 def _unlike(request: ProposalRequest) -> str:
-    """Small models give the kernel back as it came (18 of the first 22 replies of one); a change named is made."""
+    """Small models give the kernel back as it came: 18 of the first 22 replies of one did."""
     if request.parent_source is None:
         return ""
-    return (
-        " A copy of the kernel above is thrown away: change what the diagnosis and the hints point at. "
-        "Begin the file with a comment that says in one line what you change, then change it."
-    )
+    return "Change what the diagnosis and the hints point at: a copy of the kernel above is thrown away. "
 
 
 def _fenced(source: str) -> str:

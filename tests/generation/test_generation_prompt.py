@@ -63,7 +63,7 @@ def test_a_copy_of_the_parent_is_not_asked_for(request_for):
     improved = build_prompt(request_for("softmax", source=load_problem("softmax").kernel_source))
     first = build_prompt(request_for("softmax"))
 
-    assert "A copy of the kernel above is thrown away" in sections(improved)["Answer"]
+    assert "a copy of the kernel above is thrown away" in sections(improved)["Answer"]
     assert "kernel above" not in sections(first)["Answer"]
 
 
