@@ -21,6 +21,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,32 @@ def main() -> int:
         with Workbench(device, Path(folder), max(1, (os.cpu_count() or 2) - 2)) as bench:
             suite = Suite(plants, device, bench, Path(folder), given.gpu_timeout)
             rows = suite.run(not given.no_counters, given.out, say)
-            keep(rows, device, given.out)
+            run = about(given.device)
+            keep(rows, device, given.out, run)
             if not given.no_remedies:
                 suite.cured(rows, say)
-    keep(rows, device, given.out)
+    keep(rows, device, given.out, run)
     print(table(rows, device))
     return 0
+
+
+def about(key: str) -> dict[str, Any]:
+    """When, by which command and on what the figures were measured."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
+    python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    command = f"python benchmarks/planted.py --device {key}"
+    machine = f"{_driver()}, {python}, {versions}" if key.startswith("cuda") else f"{key}, {python}, {versions}"
+    return {"command": command, "date": time.strftime("%Y-%m-%d"), "machine": machine, "notes": []}
+
+
+def _driver() -> str:
+    """The GPU's name and driver, as nvidia-smi has them."""
+    asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=True).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return "a GPU"
+    return told[0].replace(", ", ", driver ") if told else "a GPU"
 
 
 def again(kept: dict[str, Any], plants: tuple[Plant, ...], out: Path, compile_anew: bool) -> int:
