@@ -21,7 +21,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +74,8 @@ def main() -> int:
         device = described(given.device)
         with Workbench(device, Path(folder), max(1, (os.cpu_count() or 2) - 2)) as bench:
             suite = Suite(plants, device, bench, Path(folder), given.gpu_timeout)
-            rows = suite.run(not given.no_counters, given.out, say)
             run = about(given.device)
+            rows = suite.run(not given.no_counters, given.out, say)
             keep(rows, device, given.out, run)
             if not given.no_remedies:
                 suite.cured(rows, say)
@@ -86,11 +86,18 @@ def main() -> int:
 
 def about(key: str) -> dict[str, Any]:
     """When, by which command and on what the figures were measured."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton"))
+    versions = ", ".join(f"{name} {_version(name)}" for name in ("torch", "triton"))
     python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     command = f"python benchmarks/planted.py --device {key}"
     machine = f"{_driver()}, {python}, {versions}" if key.startswith("cuda") else f"{key}, {python}, {versions}"
     return {"command": command, "date": time.strftime("%Y-%m-%d"), "machine": machine, "notes": []}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of unknown version"
 
 
 def _driver() -> str:
