@@ -181,7 +181,7 @@ def _of_reply(problem: str, parent: Opponent, name: str, text: str, known: set[s
     def answer(source: str | None, reason: str = "", detail: str = "") -> Answer:
         return Answer(LLM, problem, parent.id, name, parent, source, reason, detail)
 
-    made = repair(text, input_names(_problem(problem), parent.source))
+    made = repair(text, input_names(_problem(problem), parent.source), parent.source)
     if not isinstance(made, Mended):
         return answer(None, str(made.reason), made.detail)
     try:

@@ -48,6 +48,7 @@ from kbtui.scheduler.state import RunState
 MOST_REPLY_TOKENS = 1600
 CONTEXT_TOKENS = 8192
 #: What a reader without a parser would take: the first fenced block, as it stands.
+_ASKED_ABOUT = re.compile(r"^## Kernel to improve\n.*?^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _FIRST_BLOCK = re.compile(r"```(?:python)?[ \t]*\n(.*?)```", re.DOTALL)
 
 
@@ -193,7 +194,8 @@ def _judge_problem(name: str, kept: list[tuple[str, dict[str, Any]]], device_key
 
 def _judged(file: str, kept: dict[str, Any], problem: Any, device: Any) -> dict[str, Any]:
     written = _FIRST_BLOCK.search(kept["reply"])
-    made = repair(kept["reply"], input_names(problem, None))
+    parent = _ASKED_ABOUT.search(kept["prompt"])
+    made = repair(kept["reply"], input_names(problem, None), parent[1] if parent else None)
     row = {
         "file": file,
         "parsed": isinstance(made, Mended),

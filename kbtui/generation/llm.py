@@ -117,7 +117,8 @@ class LlmGenerator:
             self._costs.tokens += reply.tokens + (tokens_of(fitted.prompt) if reply.prompt_tokens is None else 0)
             if reply.ended == "cancelled":
                 continue
-            made = repair(reply.text, input_names(request.problem, request.parent_source))
+            inputs = input_names(request.problem, request.parent_source)
+            made = repair(reply.text, inputs, request.parent_source)
             if isinstance(made, Rejected):
                 made = _with_length(made, reply)
                 self.rejected.append(made)

@@ -59,7 +59,7 @@ def test_every_real_reply_gives_a_kernel_with_the_entry_point(path):
 def test_every_reply_to_a_prompt_of_ours_gives_its_kernel_and_is_kept_with_its_origin(path):
     kept = json.loads(path.read_text())
     assert all(kept[name] for name in ("model", "date", "run", "candidate", "prompt"))
-    if not re.search(r"^\s*@triton\.jit\s*$", kept["reply"], re.MULTILINE):
+    if not re.search(r"^\s*@triton\.jit\s.*tl\.store\(", kept["reply"], re.MULTILINE | re.DOTALL):
         assert isinstance(repair(kept["reply"], ("x",)), Rejected)
         return
     made = mended(kept["reply"], input_names(load_problem(kept["problem"]), None))
@@ -147,6 +147,41 @@ def test_what_is_mendable_is_mended_and_told(old, new, note):
     assert mend(made.source, ("x",)) == Mended(made.source, ())
 
 
+HOST = GOOD[GOOD.index("def kernel_function") :]
+KERNEL = GOOD[GOOD.index("@triton.jit") : GOOD.index("def kernel_function")]
+PARENT = (
+    GOOD.replace("\n\n@triton.jit", "\nWIDE = 64\n\n\n@triton.jit", 1)
+    .replace("64)", "WIDE)")
+    .replace("BLOCK=64", "BLOCK=WIDE")
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "taken"),
+    [
+        (HOST, "took double from"),
+        (KERNEL.replace("2 *", "tl.load(x_ptr) * 0 + 2 *"), "took WIDE, kernel_function from"),
+        (PARENT.replace("WIDE = 64\n", "").replace("2 *", "2.0 *"), "took WIDE from"),
+    ],
+    ids=["host alone", "kernel alone", "a constant left out"],
+)
+def test_what_a_reply_leaves_out_is_taken_from_the_kernel_it_is_about(part, taken):
+    made = repair(f"```python\n{part}```", ("x",), PARENT)
+
+    assert isinstance(made, Mended), made
+    assert any(taken in note for note in made.notes), made.notes
+    assert all(word in made.source for word in ("import torch", "def double(", "def kernel_function(x)"))
+    assert repair(f"```python\n{made.source}```", ("x",), PARENT) == Mended(made.source, ())
+
+
+def test_a_kernel_of_its_own_takes_nothing_from_the_parent():
+    other = GOOD.replace("double", "twice")
+
+    assert repair(f"```python\n{other}```", ("x",), PARENT) == Mended(other, ())
+    alone = repair(f"```python\n{KERNEL.replace('double', 'twice')}```", ("x",), PARENT)
+    assert isinstance(alone, Rejected)
+
+
 def test_a_foreign_import_that_is_used_is_left_for_the_gate_to_refuse():
     source = GOOD.replace("import torch\n", "import torch\nimport numpy\n").replace(
         "out = ", "numpy.empty(1)\n    out = "
@@ -195,6 +230,9 @@ def test_no_reply_makes_it_raise_and_the_answer_is_always_the_same(reply):
     made = repair(reply, ("x",))
 
     assert made == repair(reply, ("x",))
+    completed = repair(reply, ("x",), PARENT)
+    if isinstance(completed, Mended):
+        ast.parse(completed.source)
     if isinstance(made, Mended):
         ast.parse(made.source)
         assert mend(made.source, ("x",)) == Mended(made.source, ())

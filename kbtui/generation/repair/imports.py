@@ -19,17 +19,15 @@ _OURS = frozenset({"torch", "triton", "math", "typing", "__future__"})
 
 def drop_unused(module: cst.Module) -> tuple[cst.Module, tuple[str, ...]]:
     """Leaves out imports from elsewhere that nothing uses: models copy those of the reference they were shown."""
-    used = {
-        cst.ensure_type(n, cst.Name).value for s in module.body if not _is_import(s) for n in m.findall(s, m.Name())
-    }
-    dropped = [s for s in module.body if _is_import(s) and _is_foreign(s) and not (_bound_by(s) & used)]
+    used = {cst.ensure_type(n, cst.Name).value for s in module.body if not is_import(s) for n in m.findall(s, m.Name())}
+    dropped = [s for s in module.body if is_import(s) and _is_foreign(s) and not (_bound_by(s) & used)]
     if not dropped:
         return module, ()
     notes = tuple(f"left out `{cst.Module([s]).code.strip()}`, which nothing uses" for s in dropped)
     return module.with_changes(body=[s for s in module.body if s not in dropped]), notes
 
 
-def _is_import(statement: cst.BaseStatement | cst.SimpleStatementLine) -> bool:
+def is_import(statement: cst.BaseStatement | cst.SimpleStatementLine) -> bool:
     return m.matches(statement, m.SimpleStatementLine(body=[m.Import() | m.ImportFrom()]))
 
 
@@ -47,21 +45,21 @@ def _root(module: cst.BaseExpression | None) -> str:
 
 
 def _bound_by(statement: cst.BaseStatement | cst.SimpleStatementLine) -> set[str]:
-    return _bound(cst.Module([cst.ensure_type(statement, cst.SimpleStatementLine)]))
+    return bound_names(cst.Module([cst.ensure_type(statement, cst.SimpleStatementLine)]))
 
 
 def add_missing(module: cst.Module) -> tuple[cst.Module, tuple[str, ...]]:
-    bound = _bound(module)
+    bound = bound_names(module)
     used = {cst.ensure_type(n, cst.Name).value for n in m.findall(module, m.Name())}
     missing = [line for name, line in _IMPORTS.items() if name in used and name not in bound]
     if not missing:
         return module, ()
-    at = _after_header(module)
+    at = after_header(module)
     body = [*module.body[:at], *(cst.parse_statement(line) for line in missing), *module.body[at:]]
     return module.with_changes(body=body), tuple(f"added {line}" for line in missing)
 
 
-def _bound(module: cst.Module) -> set[str]:
+def bound_names(module: cst.Module) -> set[str]:
     """Names that imports and assignments anywhere in the module bind."""
     names: set[str] = set()
     for alias in m.findall(module, m.ImportAlias()):
@@ -75,8 +73,8 @@ def _bound(module: cst.Module) -> set[str]:
     return names
 
 
-def _after_header(module: cst.Module) -> int:
-    """Where imports may go: after a docstring and ``from __future__`` lines."""
+def after_header(module: cst.Module) -> int:
+    """Where imports and constants may go: after a docstring and ``from __future__`` lines."""
     at = 1 if module.get_docstring() is not None else 0
     future = m.SimpleStatementLine(body=[m.ImportFrom(module=m.Name("__future__")), m.ZeroOrMore()])
     while at < len(module.body) and m.matches(module.body[at], future):

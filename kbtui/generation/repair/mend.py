@@ -6,6 +6,7 @@ import libcst as cst
 
 from kbtui.domain.verdict import Reason
 from kbtui.generation.repair import entry_point, imports, kernels, loop_ranges, top_level
+from kbtui.generation.repair.completing import complete
 from kbtui.generation.repair.syntax_prefix import nesting, parses
 from kbtui.generation.repair.values import Mended, Rejected
 
@@ -24,18 +25,24 @@ _MENDERS: tuple[Mender, ...] = (
 _MAX_NESTING = 60
 
 
-def mend(code: str, inputs: Sequence[str]) -> Mended | Rejected:
+def _completed_from(parent: str) -> Mender:
+    return lambda module: complete(module, cst.parse_module(parent))
+
+
+def mend(code: str, inputs: Sequence[str], parent: str | None = None) -> Mended | Rejected:
     """A source with ``kernel_function(*inputs)``, or why there cannot be one. A good source comes back as it is.
 
     Args:
         inputs: names of the problem's inputs, in order; their number is what counts.
+        parent: the kernel it is about, which may define what the code uses and leaves out.
     """
     if nesting(code) > _MAX_NESTING or not parses(code):
         return Rejected(Reason.SYNTAX, "the code is not valid Python")
     try:
         module = cst.parse_module(code)
         notes: list[str] = []
-        for mender in _MENDERS:
+        menders = _MENDERS if parent is None else (*_MENDERS[:-1], _completed_from(parent), _MENDERS[-1])
+        for mender in menders:
             module, said = mender(module)
             notes += said
         named = entry_point.mend_entry_point(module, tuple(inputs))
