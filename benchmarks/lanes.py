@@ -16,10 +16,14 @@ from typing import TypeVar
 from kbtui.engine.ports import Device
 from kbtui.errors import KbtuiError
 from kbtui.evaluation.devices import open_device
+from kbtui.evaluation.devices.cuda import CudaDevice
+from kbtui.evaluation.gate.plan import stages_to_run
 from kbtui.problems import load_problem
 
 Job = TypeVar("Job")
 _COMPILE_TIMEOUT_S, _SPARES = 150.0, 3
+#: Jobs of a lane that are compiled while one is judged: more would only crowd the cores.
+_AHEAD = 6
 
 
 def in_lanes(
@@ -63,8 +67,6 @@ def in_lanes(
 def _device(key: str, root: Path) -> Device:
     """With no baseline to time; patient where lanes share the cores that compile."""
     if key.startswith("cuda"):
-        from kbtui.evaluation.devices.cuda import CudaDevice
-
         return CudaDevice(key, root, compile_timeout_s=_COMPILE_TIMEOUT_S, spares=_SPARES, baselines=())
     return open_device(key, root)
 
@@ -78,9 +80,17 @@ def _group(
     until: float,
 ) -> None:
     device.open(load_problem(problem))
-    for job in jobs:
-        for source in sources(job):
-            device.prefetch(source)
-    for job in jobs:
+    for number, job in enumerate(jobs):
+        for ahead in jobs[number + 1 if number else 0 : number + 1 + _AHEAD]:
+            for source in sources(ahead):
+                _compile_ahead(device, source)
         if time.monotonic() < until:
             do(device, job)
+
+
+def _compile_ahead(device: Device, source: str) -> None:
+    """For the whole gate in one request, whose shapes are compiled together; it would wait behind all that is ahead."""
+    if not isinstance(device, CudaDevice):
+        device.prefetch(source)
+    elif device._opened is not None and device._opened.static(source).ok:
+        device._opened.compile(source, stages_to_run(0, 4))

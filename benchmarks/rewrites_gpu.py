@@ -1,6 +1,6 @@
 """A sample of the rewrites study's applications through the whole gate on a GPU, as ``kbtui verify`` runs it.
 
-``python benchmarks/rewrites_gpu.py --device cuda:0 --sample 100 --seconds 150 --out FILE [--seed 0] [--lanes 4]``
+``python benchmarks/rewrites_gpu.py --device cuda:0 --sample 100 --seconds 150 --out FILE [--seed 0] [--lanes 3]``
 The sample is seeded and takes every rewrite in turn, each on kernels drawn from all styles. A kernel whose result
 fails is put to the gate as it was before the edit too: where that fails, the edit is not to blame, and it is counted
 apart. FILE is written after every verdict, and what it holds is not done again. Effects: devices, writes FILE (JSON).
@@ -121,7 +121,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=100, help="applications to put to the gate")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=150.0)
-    parser.add_argument("--lanes", type=int, default=4, help="problems open at the same time")
+    parser.add_argument("--lanes", type=int, default=3, help="problems open at the same time")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     began = time.monotonic()
