@@ -16,18 +16,18 @@ The true ratio of a planted slow-down is not taken from its construction but is 
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median, pstdev
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kbtui.commands.profile import on_shape
-from kbtui.domain.evaluation import EvaluationRequest, Opponent
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import Problem
 from kbtui.domain.rung import DEFAULT_LADDER, MEASURE, PROFILE
@@ -94,6 +94,8 @@ class Row:
     candidate_us: float
     unstable: str | None
     wall_s: float
+    #: By process pair: the medians of both sides in each ABBA pair, candidate's and other's, microseconds.
+    pairs_us: tuple[tuple[tuple[float, float], ...], ...] = ()
 
 
 def problem_of(shape_name: str) -> Problem:
@@ -117,13 +119,25 @@ def compare(device: CudaDevice, kind: Kind, index: int) -> Row:
     mine, theirs = source(kind, index, "candidate", 0), source(kind, index, "other", kind.extra_pct)
     began = time.monotonic()
     request = EvaluationRequest("c0002", mine, rung, index, 2, Opponent("c0001", theirs), None)
-    outcome = device.evaluate(request, _unwatched).outcome
+    evaluated = device.evaluate(request, _unwatched)
+    outcome = evaluated.outcome
     assert outcome.measurement is not None, outcome.verdict
     found, timing = outcome.measurement.comparisons[0], outcome.measurement.timings[0]
     return Row(
         kind.name, kind.shape, index, found.outcome.value, found.ratio, found.low, found.high, found.n_pairs,
         found.n_processes, timing.device_us, outcome.measurement.unstable, time.monotonic() - began,
+        medians_of(evaluated, kind.shape),
     )  # fmt: skip
+
+
+def medians_of(evaluated: Evaluated, shape: str) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """What another rule could decide on, without a GPU."""
+    samples = next(json.loads(a.content) for a in evaluated.attachments if a.name.startswith("samples-"))
+    return tuple(
+        tuple((round(median(p["candidate"]), 3), round(median(p["other"]), 3)) for p in by_shape[shape])
+        for process in samples["processes"]
+        for by_shape in process.values()
+    )
 
 
 def _unwatched(sample: LiveSample) -> None:
@@ -202,9 +216,9 @@ def summary(rows: list[Row]) -> str:
         n = {o: sum(r.outcome == o for r in mine) for o in ("faster", "slower", "tie", "unclear")}
         ratios = [r.ratio for r in mine]
         told.append(
-            f"{kind.name:<10} {kind.shape:<11} {len(mine):>4} {statistics.median(r.candidate_us for r in mine):>8.2f} "
-            f"{statistics.median(ratios):>7.4f} {statistics.pstdev(ratios):>10.5f} {n['faster']:>6} {n['slower']:>6} "
-            f"{n['tie']:>3} {n['unclear']:>7} {statistics.median(r.wall_s for r in mine):>6.2f}"
+            f"{kind.name:<10} {kind.shape:<11} {len(mine):>4} {median(r.candidate_us for r in mine):>8.2f} "
+            f"{median(ratios):>7.4f} {pstdev(ratios):>10.5f} {n['faster']:>6} {n['slower']:>6} "
+            f"{n['tie']:>3} {n['unclear']:>7} {median(r.wall_s for r in mine):>6.2f}"
         )
     return "\n".join(told)
 

@@ -1,7 +1,14 @@
 """The study of comparisons on a GPU: what it still has to do, and what it makes of what was done."""
 
-from benchmarks.adjudication import KINDS, LARGE, SMALL, Kind, Row, problem_of, source, summary, wanted
+import json
+
+from benchmarks.adjudication import KINDS, LARGE, SMALL, Kind, Row, medians_of, problem_of, source, summary, wanted
+from kbtui.domain.candidate import Attachment
+from kbtui.domain.evaluation import Evaluated, RungOutcome
 from kbtui.domain.problem import ShapeRole
+from kbtui.domain.verdict import Proof, verified
+from kbtui.evaluation.measure.loop import PairSamples
+from kbtui.evaluation.measure.record import MatchLog
 
 
 def row(kind: Kind, index: int, outcome: str = "tie", ratio: float = 1.0) -> Row:
@@ -40,3 +47,12 @@ def test_the_table_counts_outcomes_by_kind() -> None:
     assert len(lines) == 3
     assert lines[1].split()[:3] == ["same", LARGE, "2"]
     assert lines[1].split()[-5:-1] == ["1", "0", "1", "0"]
+
+
+def test_the_pairs_of_a_comparison_are_kept_by_process_as_both_sides_medians() -> None:
+    first = PairSamples((7.7, 7.8, 9.9), (8.4, 8.2, 8.3), 0.06, 0)
+    later = PairSamples((7.9, 7.8, 7.8), (7.8, 7.8, 7.7), 0.0, 0)
+    log = MatchLog((SMALL,), [{"c0001": {SMALL: [first, later]}}, {"c0001": {SMALL: [later]}}])
+    kept = Attachment("samples-c0002-r2.json", json.dumps(log.to_plain()).encode())
+    found = Evaluated(RungOutcome(verified(2, Proof.GPU, ""), 0.0, 0.0), (kept,))
+    assert medians_of(found, SMALL) == (((7.8, 8.3), (7.8, 7.8)), ((7.8, 7.8),))

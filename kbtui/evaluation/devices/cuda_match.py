@@ -17,8 +17,8 @@ from kbtui.evaluation.measure.record import MatchLog, ProcessLog
 from kbtui.evaluation.measure.schedule import calls_per_block
 from kbtui.evaluation.process import WorkerFailure
 
-#: Seconds of calls before anything is timed; a side that follows finds the chip warm already.
-WARM_S, FOLLOWING_WARM_S = 0.01, 0.0025
+#: Seconds of calls before anything is timed, the same for every side: what only one of them has had is a bias.
+WARM_S = 0.01
 #: Share of pairs whose output is judged beside the last one's: a candidate may be honest at either end.
 LATE_ODDS = 0.15
 _PROBE_CALLS = 4
@@ -120,7 +120,7 @@ class Match:
             self.bind(shape)
         for side in (self.candidate, *self.opponents):
             with self._as_its_own(side):
-                side.client.warm_up(WARM_S if side is self.candidate else FOLLOWING_WARM_S)
+                side.client.warm_up(WARM_S)
         if shape.name not in self._calls:
             probe = self.candidate.timed(_PROBE_CALLS, NEVER)
             self._calls[shape.name] = calls_per_block(sorted(probe)[len(probe) // 2])
