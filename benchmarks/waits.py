@@ -107,6 +107,13 @@ class Trace:
             self.checks[self._n_checks].append(ended - began)
             self._n_checks += 1
 
+    def _add_laps(self, laps: dict[str, list[float]]) -> None:
+        """What a spare's warming was made of, as it tells before it is given a candidate."""
+        for lap, (wall_s, own_s) in laps.items():
+            for name, seconds in ((f"warming: {lap} (beside)", wall_s), (f"warming: {lap}, own CPU (beside)", own_s)):
+                self.seconds[name] += seconds
+                self.calls[name] += 1
+
     @contextlib.contextmanager
     def _of_worker(self) -> Iterator[None]:
         original = Worker.call
@@ -114,6 +121,8 @@ class Trace:
         def call(worker: Any, method: str, **how: Any) -> Reply:
             name = f"{worker.birth.role.rpartition('.')[2]}.{method}"
             found: Reply = self.timed(name, lambda: original(worker, method, **how))
+            if method == "warm" and isinstance(found.value, dict):
+                self._add_laps(found.value)
             return found
 
         Worker.call = call  # type: ignore[method-assign, assignment]

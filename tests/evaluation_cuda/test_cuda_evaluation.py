@@ -14,6 +14,7 @@ from kbtui.domain.measurement import Outcome
 from kbtui.domain.verdict import Proof, Reason, VerdictKind, verified
 from kbtui.evaluation.devices import cuda_match, cuda_sides
 from kbtui.evaluation.devices.cuda import _family, time_baseline
+from kbtui.evaluation.devices.cuda_gates import WholeGates
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.gate import runner
 from kbtui.evaluation.nvml import parent_of
@@ -193,3 +194,20 @@ def test_no_process_is_left_after_an_evaluation_but_referee_incumbents_and_zygot
         pass
     children = [p for p in os.listdir("/proc") if p.isdigit() and parent_of(int(p)) == opened.zygote.pid]
     assert len(children) <= 3
+
+
+def test_many_grow_old_side_by_side_and_who_keeps_time_is_caught_then(
+    opened: OpenedProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenedProblem, "static", lambda *_: verified(0, Proof.NONE))
+    monkeypatch.setitem(runner.AGE_S, Proof.GPU, (2.5, 4.0))
+    gates = WholeGates(opened)
+    given = {"plain": PLAIN, "clock": BY_THE_CLOCK.replace("HONEST_S", "2.4"), "wrong": kernel("return x"), "b": SLOW}
+    found = [gated for name, source in given.items() for gated in gates.put(name, source)]
+    found += gates.finish()
+    verdicts = {g.name: g for g in found}
+    assert sorted(verdicts) == sorted(given)
+    assert verdicts["wrong"].age_s is None, "it is not asked to wait"
+    assert {name for name, g in verdicts.items() if g.verdict.ok} == {"plain", "b"}
+    assert verdicts["plain"].verdict.stage == 4
+    assert all((verdicts[name].age_s or 0.0) >= 4.0 for name in ("plain", "clock", "b"))

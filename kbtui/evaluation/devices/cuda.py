@@ -22,6 +22,7 @@ from kbtui.evaluation.baselines import EAGER
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
 from kbtui.evaluation.devices.cuda_chip import spec_of, visible_device
 from kbtui.evaluation.devices.cuda_evaluation import ALONE_BLOCKS, Evaluation
+from kbtui.evaluation.devices.cuda_gates import WholeGates
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.devices.cuda_sides import OpponentError, Sides
 from kbtui.evaluation.family import family_of
@@ -40,8 +41,12 @@ COMPILE_TIMEOUT_S = 40.0
 _START_TIMEOUT_S = 120.0
 #: A spare's context, flush buffer and modules take about this much of the GPU's memory.
 _SPARE_BYTES, _MOST_SPARES = 3 << 30, 8
-#: One more warms up beside the others for so many cores, up to as many as the driver serves well.
-_CORES_A_SPARE, _MOST_AT_ONCE = 3, 6
+#: One more warms up beside the others for so many cores. The driver makes contexts one after the other, for the whole
+#: machine: measured, five at once are ready no sooner than three, and whoever is checked meanwhile waits longer.
+_CORES_A_SPARE, _MOST_AT_ONCE = 3, 3
+#: The driver gives every context its own queues, eight unless told. A child works on one stream, so that one will do;
+#: making and ending its context costs less. Who sets the variable gets what it says.
+_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 class CudaDevice:
@@ -71,6 +76,7 @@ class CudaDevice:
         visible = visible_device(self._index, os.environ)
         self._env = {
             "CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda", "TRITON_CACHE_DIR": str(self._cache("driver")),
+            _QUEUES: os.environ.get(_QUEUES, "1"),
         }  # fmt: skip
         self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
         try:
@@ -117,6 +123,12 @@ class CudaDevice:
         if self._opened is None:
             raise EngineError("no problem is open on this device", "open one first")
         return Evaluation(self._opened, request, on_sample).run()
+
+    def whole_gates(self, seed: int = 0, alone: bool = False) -> WholeGates:
+        """For many candidates of the open problem, none of which is to be timed. ``alone``: see there."""
+        if self._opened is None:
+            raise EngineError("no problem is open on this device", "open one first")
+        return WholeGates(self._opened, seed, alone)
 
     def leave_out(self, baseline: str) -> None:
         """Compare no more with a baseline that broke."""

@@ -60,13 +60,15 @@ def warm(fds: tuple[int, ...]) -> None:
     del fds
     torch.set_grad_enabled(False)
     if device() == "cuda":
-        from kbtui.evaluation.roles.warmth import warm_cuda
+        from kbtui.evaluation.roles.warmth import lap, warm_cuda
 
         warm_cuda()
         torch.cuda.set_per_process_memory_fraction(_MEMORY_SHARE)
         if not _WARMED:
-            warm_sums("cuda")
-            _WARMED.append(_as_it_is())
+            with lap("sums"):
+                warm_sums("cuda")
+            with lap("noting"):
+                _WARMED.append(_as_it_is())
 
 
 class Candidate:
@@ -92,9 +94,14 @@ class Candidate:
         self._as_timed: list[str] | None = None
         self._gpu: Callable[[], Any] = contextlib.nullcontext
 
-    def warm(self) -> None:
-        """Be as a spare is. For a child that no pool has warmed."""
+    def warm(self) -> dict[str, list[float]]:
+        """Be as a spare is. For a child that no pool has warmed. Returns what each part took, as in ``warmth.LAPS``."""
         warm(())
+        if device() != "cuda":
+            return {}
+        from kbtui.evaluation.roles.warmth import LAPS
+
+        return LAPS
 
     def map_arena(self, n_bytes: int, payload: bytes) -> None:
         """Open the referee's device memory."""
