@@ -26,6 +26,9 @@ _COMPILE_TIMEOUT_S, _SPARES = 150.0, 3
 _AHEAD = 6
 
 
+def _no_more(_: Device) -> None: ...
+
+
 def in_lanes(
     device_key: str,
     groups: Mapping[str, Sequence[Job]],
@@ -33,10 +36,12 @@ def in_lanes(
     do: Callable[[Device, Job], None],
     until: float,
     n_lanes: int,
+    after: Callable[[Device], None] = _no_more,
 ) -> dict[str, str]:
     """``do`` each job on a device with its problem open, groups by problem, the largest first, until then.
 
-    ``sources`` of a job are compiled ahead. Returns why a problem could not be opened, by problem.
+    ``sources`` of a job are compiled ahead; ``after`` is called with a problem's jobs done, before it is closed.
+    Returns why a problem could not be opened, by problem.
     """
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
     refused: dict[str, str] = {}
@@ -51,6 +56,7 @@ def in_lanes(
                     problem = waiting.get_nowait()
                     try:
                         _group(device, problem, groups[problem], sources, do, until)
+                        after(device)
                     except KbtuiError as error:
                         refused[problem] = str(error)
             finally:
