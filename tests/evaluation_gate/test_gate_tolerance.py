@@ -39,6 +39,20 @@ def test_the_limit_is_never_below_twice_the_references_own_error_nor_below_the_f
     assert limit >= floor
 
 
+@given(st.floats(1e-6, 1.0), st.floats(0.0, 1.0))
+def test_no_element_is_asked_to_be_closer_in_proportion_than_the_whole(rms: float, there: float) -> None:
+    """However little of the output's magnitude lies elsewhere."""
+    off = replace(RIGHT, rms=rms, there=there, max_abs=relative_limit(RIGHT, TOLERANCE) * there)
+    assert fault_of(off, TOLERANCE) is None
+
+
+def test_a_small_element_beside_large_ones_may_not_be_off_by_as_much_as_they() -> None:
+    """1.5e-6 is twelve steps of a softmax's answer near one, and a wrong answer near zero."""
+    spiky = replace(RIGHT, rms=0.004, max_abs=1.5e-6)
+    assert fault_of(replace(spiky, there=0.9), TOLERANCE) is None
+    assert fault_of(replace(spiky, there=0.001), TOLERANCE) is not None
+
+
 def test_a_reference_that_is_not_finite_in_its_dtype_widens_nothing() -> None:
     errors = replace(RIGHT, own_rel_l2=float("nan"), own_max_abs=float("inf"), rel_l2=1e-3)
     assert fault_of(errors, TOLERANCE) is not None

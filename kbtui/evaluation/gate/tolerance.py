@@ -2,6 +2,10 @@
 
 The referee measures; here the numbers are judged: relative L2 error at most max(2 x the reference's own error in its
 dtype, the dtype's floor), a bound on single elements, and NaN and Inf exactly where the oracle has them.
+
+An element's bound is absolute, for terms that cancel leave an error of their own size in a small one. It is never
+tighter than a few times the relative limit of the whole, taken of that element: where few elements hold nearly all of
+an output (a softmax with one large input a row), a multiple of its RMS would ask more of each than is asked of all.
 """
 
 import math
@@ -13,6 +17,8 @@ from kbtui.domain.verdict import Reason
 
 OWN_ERROR_FACTOR = 2.0
 OWN_ELEMENT_FACTOR = 4.0
+#: How much further off, in proportion, one element may be than the whole: 4e-6 in float32, some 32 of its steps.
+RELATIVE_ELEMENT_FACTOR = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,7 @@ class OutputErrors:
         rel_l2: norm of the difference over the oracle's norm, over positions where both are finite.
         max_abs: largest difference there; ``worst`` is its flat index.
         rms: root mean square of the oracle's finite values.
+        there: the oracle's magnitude at ``worst``; 0 where that is not known.
         own_rel_l2, own_max_abs: the same errors of the reference in its own dtype.
         nonfinite_wrong: positions whose NaN, +Inf or -Inf disagrees with oracle and reference; ``first_nonfinite``
             the first of them (-1: none).
@@ -39,6 +46,7 @@ class OutputErrors:
     first_nonfinite: int
     unwritten: int
     n: int
+    there: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,9 @@ def relative_limit(errors: OutputErrors, tolerance: Tolerance) -> float:
 def element_limit(errors: OutputErrors, tolerance: Tolerance) -> float:
     """Largest absolute error of one element that passes."""
     own = errors.own_max_abs if math.isfinite(errors.own_max_abs) else 0.0
-    return max(tolerance.element * relative_limit(errors, tolerance) * errors.rms, OWN_ELEMENT_FACTOR * own)
+    limit = relative_limit(errors, tolerance)
+    of_its_own = RELATIVE_ELEMENT_FACTOR * limit * (errors.there if math.isfinite(errors.there) else 0.0)
+    return max(tolerance.element * limit * errors.rms, of_its_own, OWN_ELEMENT_FACTOR * own)
 
 
 def fault_of(errors: OutputErrors, tolerance: Tolerance) -> Fault | None:

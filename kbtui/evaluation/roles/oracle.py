@@ -103,11 +103,10 @@ def _measured_at_once(got: torch.Tensor, expected: Expected) -> OutputErrors | N
     if apart is None or not expected.squares:
         return None
     difference, largest = apart
-    n = expected.oracle.numel()
+    n, worst = expected.oracle.numel(), _worst(got, expected, largest)
     return OutputErrors(
-        math.sqrt(difference / expected.squares), largest, _worst(got, expected, largest),
-        math.sqrt(expected.squares / n),
-        expected.own_rel_l2, expected.own_max_abs, 0, -1, 0, n,
+        math.sqrt(difference / expected.squares), largest, worst, math.sqrt(expected.squares / n),
+        expected.own_rel_l2, expected.own_max_abs, 0, -1, 0, n, _there(expected, worst),
     )  # fmt: skip
 
 
@@ -141,8 +140,12 @@ def _measured_by_kind(got: torch.Tensor, expected: Expected) -> OutputErrors:
         offset += exact.numel()
     return OutputErrors(
         norm.rel_l2, norm.max_abs, norm.worst, norm.rms, expected.own_rel_l2, expected.own_max_abs,
-        wrong, first, unwritten, expected.oracle.numel(),
+        wrong, first, unwritten, expected.oracle.numel(), _there(expected, norm.worst),
     )  # fmt: skip
+
+
+def _there(expected: Expected, index: int) -> float:
+    return abs(float(expected.oracle.reshape(-1)[index])) if index >= 0 else 0.0
 
 
 def _nonfinite_wrong(exact: torch.Tensor, own: torch.Tensor, got: torch.Tensor) -> torch.Tensor:
