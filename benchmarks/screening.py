@@ -39,7 +39,7 @@ from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, DEFAULT_LADDER, SCREEN
 from kbtui.domain.verdict import Proof
 from kbtui.engine.ports import Device
-from kbtui.evaluation.devices.cuda import CudaDevice, cores
+from kbtui.evaluation.devices.cuda import QUEUES, CudaDevice, cores
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.gate.runner import run_stage
 from kbtui.evaluation.measure.adjudicate import decide
@@ -147,7 +147,7 @@ def screen(
     say(json.dumps({k: v for k, v in found.items() if k not in ("waited_for", "idle_split")}))
     for phase, split in idle_split(trace.intervals, used.samples).items():
         say(f"  idle {split['idle_share']:6.1%} of the time, busy {split['busy_share']:4.0%} of its own: {phase}")
-    for name, (seconds, calls) in list(trace.a_candidate(n).items())[:24]:
+    for name, (seconds, calls) in list(trace.a_candidate(n).items())[:36]:
         say(f"  {seconds * 1e3:8.1f} ms a candidate in {calls:6.2f} calls  {name}")
     return found
 
@@ -240,6 +240,7 @@ def about(device: DeviceSpec) -> dict[str, Any]:
         "device": device.name,
         "nvidia_smi": state,
         "machine": f"{cores()} cores, Linux {platform.release()}, Python {platform.python_version()}",
+        "queues_a_context": os.environ.get(QUEUES, "as kbtui sets them"),
     }
 
 

@@ -28,6 +28,16 @@ def test_the_idle_share_is_split_over_what_was_waited_for() -> None:
     assert list(split) == [ELSEWHERE, "timed"], "what leaves it idle comes first"
 
 
+def test_what_a_spares_warming_was_made_of_is_told_apart_by_who_worked() -> None:
+    trace = Trace()
+    for _ in range(2):
+        trace._add_laps({"context": [0.5, 0.1]})
+    assert trace.a_candidate(2) == {
+        "warming: context (beside)": [0.5, 1.0], "warming: context, own CPU (beside)": [0.1, 1.0],
+    }  # fmt: skip
+    assert trace.intervals == [], "others wait for it"
+
+
 def test_calls_within_a_call_are_counted_and_take_no_time_of_their_own() -> None:
     trace = Trace()
     trace.timed("Zygote.spawn", lambda: trace.timed("candidate.warm", lambda: None))

@@ -46,7 +46,7 @@ _SPARE_BYTES, _MOST_SPARES = 3 << 30, 8
 _CORES_A_SPARE, _MOST_AT_ONCE = 3, 3
 #: The driver gives every context its own queues, eight unless told. A child works on one stream, so that one will do;
 #: making and ending its context costs less. Who sets the variable gets what it says.
-_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 class CudaDevice:
@@ -76,7 +76,7 @@ class CudaDevice:
         visible = visible_device(self._index, os.environ)
         self._env = {
             "CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda", "TRITON_CACHE_DIR": str(self._cache("driver")),
-            _QUEUES: os.environ.get(_QUEUES, "1"),
+            QUEUES: os.environ.get(QUEUES, "1"),
         }  # fmt: skip
         self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
         try:
