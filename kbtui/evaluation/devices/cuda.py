@@ -44,8 +44,8 @@ _SPARE_BYTES, _MOST_SPARES = 3 << 30, 8
 #: One more warms up beside the others for so many cores. The driver makes contexts one after the other, for the whole
 #: machine: measured, five at once are ready no sooner than three, and whoever is checked meanwhile waits longer.
 _CORES_A_SPARE, _MOST_AT_ONCE = 3, 3
-#: The driver gives every context its own queues, eight unless told. A child works on one stream, so that one will do;
-#: making and ending its context costs less. Who sets the variable gets what it says.
+#: The driver gives every context its own queues, eight unless told, and has to make and to end each. A candidate works
+#: on one stream, for which one will do. Who sets the variable gets what it says; PyTorch keeps its default.
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
@@ -76,7 +76,6 @@ class CudaDevice:
         visible = visible_device(self._index, os.environ)
         self._env = {
             "CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda", "TRITON_CACHE_DIR": str(self._cache("driver")),
-            QUEUES: os.environ.get(QUEUES, "1"),
         }  # fmt: skip
         self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
         try:
@@ -160,7 +159,8 @@ class CudaDevice:
                 timeout_s=self._compile_timeout_s,
             )
         )
-        policy = cuda_policy(read=(self._cache("driver"),), env=tuple(self._env.items()))
+        env = (*self._env.items(), (QUEUES, os.environ.get(QUEUES, "1")))
+        policy = cuda_policy(read=(self._cache("driver"),), env=env)
         memory = self.spec.memory_bytes
 
         def compiled_cache(source: str) -> Path:
