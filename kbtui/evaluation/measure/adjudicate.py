@@ -5,10 +5,9 @@ faster. Two noises stand behind the estimate and are treated apart:
 
 * within a process: what the pairs of one process pair show, as Yuen's trimmed mean and its standard error. It is
   looked at several times, so its error rate is divided by the number of looks (Bonferroni).
-* between processes: one 16x16384 softmax took 6.11-6.30 us in eight fresh H200 processes, 0.067 us of standard
-  deviation, against 0.2 us of quartile range within one. Few process pairs cannot estimate that, so their sample
-  variance is moderated by this prior (``PRIOR_DEGREES`` pseudo-observations, G. Smyth, "Linear models and empirical
-  Bayes methods", 2004).
+* between processes: what no number of pairs in one process pair shows, and few process pairs cannot estimate. Their
+  sample variance is moderated by a prior (``PRIOR_DEGREES`` pseudo-observations, G. Smyth, "Linear models and empirical
+  Bayes methods", 2004) that docs/measurement.md derives from 299 ratios between processes of H200s, 6.8 to 775 us.
 
 The half width of an interval is the root of the sum of both squares, each with its own quantile.
 """
@@ -21,9 +20,12 @@ from statistics import fmean
 from kbtui.domain.measurement import Comparison, Outcome, ShapeRatio
 from kbtui.evaluation.measure.robust import Location, t_cdf, t_quantile, trimmed_location
 
-PROCESS_SIGMA_US = 0.067
-PROCESS_SIGMA_FLOOR = 0.001
-PRIOR_DEGREES = 8
+#: Scale of Student's t by which a side's time moves from process to process: so many microseconds and so large a part.
+PROCESS_SIGMA_US, PROCESS_SIGMA_PART, PRIOR_DEGREES = 0.094, 0.0005, 3
+#: Correlation of that between shapes timed in the same process.
+SHAPES_ALIKE = 0.25
+#: Fewest pairs on which one process pair calls a candidate faster: what passes in the first few must not.
+FASTER_PAIRS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,15 @@ class Estimate:
 
 
 def process_sigma(time_us: float) -> float:
-    """Standard deviation of a log ratio from one process pair to the next, from measurements on an H200."""
-    return math.sqrt(2) * math.hypot(PROCESS_SIGMA_FLOOR, PROCESS_SIGMA_US / max(time_us, 1e-3))
+    """Scale of a log ratio from one process pair to the next, on one shape."""
+    return math.sqrt(2) * math.hypot(PROCESS_SIGMA_PART, PROCESS_SIGMA_US / max(time_us, 1e-3))
+
+
+def process_variance(times_us: Sequence[float]) -> float:
+    """Square of that scale for the mean log ratio over shapes."""
+    scales = [process_sigma(us) for us in times_us]
+    apart, alike = sum(s * s for s in scales), sum(scales) ** 2
+    return ((1 - SHAPES_ALIKE) * apart + SHAPES_ALIKE * alike) / len(scales) ** 2
 
 
 def estimate(evidence: Evidence) -> Estimate:
@@ -93,7 +102,7 @@ def estimate(evidence: Evidence) -> Estimate:
     n = len(located)
     mean = fmean(place.mean for place in located)
     within = math.sqrt(sum(place.standard_error**2 for place in located)) / n
-    prior = fmean(process_sigma(t) for t in evidence.time_us) ** 2
+    prior = process_variance(evidence.time_us)
     spread = sum((place.mean - mean) ** 2 for place in located)
     noise = _excess(spread, located)
     variance = (PRIOR_DEGREES * prior + noise) / (PRIOR_DEGREES + n - 1)
@@ -110,10 +119,10 @@ def _excess(spread: float, located: Sequence[Location]) -> float:
 def decide(evidence: Evidence, n_looks: int, rates: ErrorRates = ErrorRates()) -> Outcome:
     """FASTER and SLOWER when their interval excludes 0, TIE when it lies within the tie width, else UNCLEAR."""
     found = estimate(evidence)
-    if _too_few(evidence):
+    if _fewer(evidence, 3):
         return Outcome.UNCLEAR
     if found.log_ratio - found.half_width(rates.false_faster, n_looks) > 0:
-        return Outcome.FASTER
+        return Outcome.UNCLEAR if _fewer(evidence, FASTER_PAIRS) else Outcome.FASTER
     if found.log_ratio + found.half_width(rates.false_slower, n_looks) < 0:
         return Outcome.SLOWER
     if abs(found.log_ratio) + found.half_width(rates.false_slower, n_looks) < rates.tie:
@@ -121,8 +130,9 @@ def decide(evidence: Evidence, n_looks: int, rates: ErrorRates = ErrorRates()) -
     return Outcome.UNCLEAR
 
 
-def _too_few(evidence: Evidence) -> bool:
-    return len(evidence.processes) == 1 and len(evidence.processes[0]) < 3
+def _fewer(evidence: Evidence, n_pairs: int) -> bool:
+    """Whether it is one process pair with fewer pairs."""
+    return len(evidence.processes) == 1 and len(evidence.processes[0]) < n_pairs
 
 
 def compare(against: str, evidence: Evidence, n_looks: int, rates: ErrorRates = ErrorRates()) -> Comparison:
@@ -161,5 +171,5 @@ def _chance_tied(found: Estimate, width: float) -> float:
 def settled_within(evidence: Evidence) -> bool:
     """Whether more pairs in the last process would not help: its own error is small beside that between processes."""
     last = trimmed_location([fmean(pair) for pair in evidence.processes[-1]])
-    sigma = fmean(process_sigma(t) for t in evidence.time_us)
-    return len(evidence.processes[-1]) >= 4 and last.standard_error < 0.4 * sigma
+    scale = math.sqrt(process_variance(evidence.time_us))
+    return len(evidence.processes[-1]) >= 4 and last.standard_error < 0.4 * scale
