@@ -210,4 +210,4 @@ def test_many_grow_old_side_by_side_and_who_keeps_time_is_caught_then(
     assert verdicts["wrong"].age_s is None, "it is not asked to wait"
     assert {name for name, g in verdicts.items() if g.verdict.ok} == {"plain", "b"}
     assert verdicts["plain"].verdict.stage == 4
-    assert all((verdicts[name].age_s or 0.0) >= 4.0 for name in ("plain", "clock", "b"))
+    assert all((verdicts[name].age_s or 0.0) >= 2.5 for name in ("plain", "clock", "b"))

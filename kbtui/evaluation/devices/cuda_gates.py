@@ -30,8 +30,8 @@ _WHOLE = replace(DEFAULT_LADDER[CONFIRM], gate_stage=_LAST, max_pairs=0, process
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """A candidate's verdict. ``age_s``: how old its process was when it was asked last; None where it never was, or
-    where the gate asked it in its ordinary way."""
+    """A candidate's verdict. ``age_s``: how old its process was by its last answer; None where it did not get so far,
+    or where the gate asked it in its ordinary way."""
 
     name: str
     verdict: Verdict
@@ -65,11 +65,10 @@ class WholeGates:
         return [Gated(name, verdict), *old] if verdict is not None else old
 
     def finish(self) -> list[Gated]:
-        """Wait for all that were begun."""
+        """Wait for all that were begun, as long as the gate draws for each."""
         found = []
         while self._waiting:
-            time.sleep(max(0.0, self._waiting[0].since + _old_s() - time.monotonic()))
-            found += [self._asked(w) for w in self._old()]
+            found.append(self._asked(self._waiting.popleft()))
         return found
 
     def _begun(self, name: str, source: str) -> Verdict | None:
@@ -111,11 +110,11 @@ class WholeGates:
             yield self._waiting.popleft()
 
     def _asked(self, waiting: _Waiting) -> Gated:
-        age_s = round(time.monotonic() - waiting.since, 1)
         verdict = None
         try:
             with contextlib.suppress(RefereeError, EngineError, WorkerFailure), self._gpu():
                 verdict = self._aged(waiting)
+                age_s = round(time.monotonic() - waiting.since, 1)
         finally:
             self._opened.zygote.bury(waiting.side.worker)
         if verdict is None:
