@@ -5,8 +5,8 @@ The sample is seeded and takes every rewrite in turn, each on kernels drawn from
 fails is put to the gate as it was before the edit too: where that fails, the edit is not to blame, and it is counted
 apart. FILE is written after every verdict, and what it holds is not done again.
 
-On a GPU each goes through all stages, the last question put to a process of eight seconds or more (``age_s``) that
-stood still while others were gated. Nothing is timed, so that lanes do not wait for the GPU's lock; nothing that is
+On a GPU each goes through all stages, the last question put to a process of two seconds or more (``age_s``) that stood
+still while others were gated. Nothing is timed, so that lanes do not wait for the GPU's lock; nothing that is
 timed may run beside them. Effects: devices, writes FILE (JSON).
 """
 
@@ -19,7 +19,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -28,12 +28,18 @@ from benchmarks.rewrites_study import applications
 from kbtui.commands.verify import whole_gate
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
-from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.cuda_gates import WholeGates
 
 Row = dict[str, Any]
 _FOUND = ("verdict", "reason", "stage", "detail", "age_s", "wall_s", "before_edit")
 _KEPT = ("kernel", "rewrite", "edit", "problem", *_FOUND)
+
+
+@runtime_checkable
+class GatesMany(Protocol):
+    """A device that gates others while one grows old."""
+
+    def whole_gates(self, seed: int, alone: bool) -> WholeGates: ...
 
 
 @dataclass(slots=True)
@@ -48,12 +54,14 @@ class Gating:
     _gates: dict[int, tuple[WholeGates, dict[str, Row]]] = field(default_factory=dict)
 
     def gate(self, device: Device, row: Row) -> None:
-        """On a GPU the verdict may come later, with another's or from ``settle``."""
+        """On a device that gates many its verdict may come later, with another's or from ``settle``."""
         self.facts.setdefault("device", asdict(device.spec))
         row["began"] = time.monotonic()
-        if not isinstance(device, CudaDevice):
+        if not isinstance(device, GatesMany):
             return self.say(device, row, whole_gate(device, row["source"], 0))
-        gates, begun = self._gates.setdefault(id(device), (device.whole_gates(0, alone=True), {}))
+        if id(device) not in self._gates:
+            self._gates[id(device)] = (device.whole_gates(0, alone=True), {})
+        gates, begun = self._gates[id(device)]
         begun[name := f"a{len(begun)}"] = row
         for gated in gates.put(name, row["source"]):
             self.say(device, begun[gated.name], gated.verdict, gated.age_s)
@@ -66,7 +74,7 @@ class Gating:
                 self.say(device, begun[gated.name], gated.verdict, gated.age_s)
 
     def say(self, device: Device, row: Row, verdict: Verdict, age_s: float | None = None) -> None:
-        """``age_s``: of the process when it was asked last."""
+        """``age_s``: of the process by its last answer."""
         row |= told(verdict) | {"age_s": age_s, "wall_s": round(time.monotonic() - row["began"], 1)}
         if not verdict.ok:
             if row["before"] not in self._befores:

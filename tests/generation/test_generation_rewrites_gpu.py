@@ -1,9 +1,12 @@
 """The GPU's sample of the rewrites study is a fair one, and a kernel that failed before its edit is no edit's fault."""
 
+import json
+
 from benchmarks.rewrites_gpu import Gating, counts, resumed, sampled, told
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import Evaluated, RungOutcome
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, verified
+from kbtui.evaluation.devices.cuda_gates import Gated
 from kbtui.generation.rewrites import REWRITES
 
 
@@ -15,6 +18,29 @@ class ByText:
 
     def evaluate(self, request, on_sample):
         return Evaluated(RungOutcome(_verdict(request.source), 0.0, 0.0))
+
+
+class Slowly:
+    """As ``WholeGates``: what is good is known when the next is put, or at the end; what is bad at once."""
+
+    def __init__(self):
+        self._waiting = []
+
+    def put(self, name, source):
+        if not (verdict := _verdict(source)).ok:
+            return [Gated(name, verdict)]
+        old = self.finish()
+        self._waiting.append(Gated(name, verdict, 2.5))
+        return old
+
+    def finish(self):
+        old, self._waiting = self._waiting, []
+        return old
+
+
+class GatingMany(ByText):
+    def whole_gates(self, seed, alone):
+        return Slowly()
 
 
 def _verdict(source: str) -> Verdict:
@@ -42,6 +68,22 @@ def test_an_edit_is_blamed_only_where_the_kernel_passed_before_it(tmp_path):
 
     found = counts(rows)
     assert (found["judged"], found["kept"], found["failed_before_the_edit"]) == (2, 1, 1)
+
+
+def test_late_verdicts_reach_the_rows_that_they_are_about(tmp_path):
+    rows = [row("good", "fine", "1"), row("good", "bad", "2"), row("good", "fine", "3"), row("good", "fine", "4")]
+    gating, device = Gating(rows, tmp_path / "out.json", {}), GatingMany(DATA_SHEETS["a100"])
+
+    for each in rows:
+        gating.gate(device, each)
+    assert [r.get("verdict") for r in rows] == ["verified", "rejected", "verified", None]
+    gating.settle(device)
+
+    assert [r["verdict"] for r in rows] == ["verified", "rejected", "verified", "verified"]
+    assert [r["age_s"] for r in rows] == [2.5, None, 2.5, 2.5]
+    assert rows[1]["before_edit"]["verdict"] == "verified"
+    kept = json.loads((tmp_path / "out.json").read_text())["rows"]
+    assert [k["edit"] for k in kept] == ["1", "2", "3", "4"], "one that waits has no verdict to be kept"
 
 
 def test_verdicts_that_were_kept_are_not_asked_for_again_unless_they_were_our_fault(tmp_path):
