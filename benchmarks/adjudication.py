@@ -5,9 +5,11 @@
 Every comparison is between two children that have compared nothing before, as the measuring rung makes it (one process
 pair, at most 20 pairs) or, for a planted 1 %, as the profiling rung does without its profile (three process pairs).
 Kinds of comparison take turns, so that a run cut short has some of each; a second call adds to FILE what it lacks.
-``--summary FILE`` prints the table of what is there. On a small and a large softmax, in float32:
+``--summary FILE`` prints the table of what is there, and with ``--docs docs/measurement.md`` writes it there between
+its marks. On a small and a large softmax, in float32:
 
     same        a kernel against itself: ``faster`` is an error
+    same, long  the same with a kernel of some 400 us
     planted 2   the other side does 2 % more rows of work: ``faster`` is right
     planted 1   the same with 1 %, in three process pairs
 
@@ -26,6 +28,7 @@ from statistics import median, pstdev
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.scheduler_study import between
 from kbtui.commands.profile import on_shape
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent
 from kbtui.domain.measurement import LiveSample
@@ -57,7 +60,9 @@ def kernel_function(x):
     softmax_rows[(n_rows + n_rows * EXTRA // 100,)](x, out, n_rows, n_cols, BLOCK=block, num_warps=WARPS)
     return out
 """
-LARGE, SMALL = "3072x16384", "16x16384"
+LARGE, SMALL, LONG = "3072x16384", "16x16384", "12288x16384"
+#: About what one comparison takes, seconds of wall time: shapes get their part of the time by it.
+TAKES_S = {MEASURE: 1.4, PROFILE: 3.6}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,11 @@ KINDS = (
     Kind("same", SMALL, 0, MEASURE),
     Kind("planted 2", LARGE, 2, MEASURE),
     Kind("planted 1", LARGE, 1, PROFILE),
+    Kind("same, long", LONG, 0, MEASURE),
 )
+
+SAID = {"same": "the same kernel", "same, long": "the same kernel", "planted 2": "does 2 % more",
+        "planted 1": "does 1 % more, three process pairs"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ def problem_of(shape_name: str) -> Problem:
     if shape_name == SMALL:
         return problem
     small, *others = problem.spec.shapes
-    large = replace(small, name=LARGE, dims=tuple((k, 3072 if k == "rows" else v) for k, v in small.dims))
+    n_rows = int(shape_name.partition("x")[0])
+    large = replace(small, name=shape_name, dims=tuple((k, n_rows if k == "rows" else v) for k, v in small.dims))
     return replace(problem, spec=replace(problem.spec, shapes=(large, *others)))
 
 
@@ -144,26 +154,32 @@ def _unwatched(sample: LiveSample) -> None:
     """Only the decisions count here."""
 
 
+def share(kind: Kind, counts: dict[str, int]) -> int:
+    """How many of the comparisons asked for under its name are of this kind."""
+    return counts[kind.name] // sum(k.name == kind.name for k in KINDS)
+
+
 def wanted(kinds: tuple[Kind, ...], counts: dict[str, int], done: list[Row]) -> Iterator[tuple[Kind, int]]:
     """What is still to do, kinds in turn."""
     have = {(r.kind, r.shape, r.index) for r in done}
-    most = max(counts.values())
-    for index in range(most):
+    for index in range(max(counts.values())):
         for kind in kinds:
-            share = counts[kind.name] // sum(k.name == kind.name for k in KINDS)
-            if index < share and (kind.name, kind.shape, index) not in have:
+            if index < share(kind, counts) and (kind.name, kind.shape, index) not in have:
                 yield kind, index
 
 
 def run(options: argparse.Namespace) -> None:
-    counts = {"same": options.same, "planted 2": options.planted, "planted 1": options.planted // 2}
+    counts = {"same": options.same, "planted 2": options.planted, "planted 1": options.planted // 2,
+              "same, long": options.long}  # fmt: skip
     end = time.monotonic() + options.seconds
-    shapes = (LARGE, SMALL)
-    for number, shape in enumerate(shapes):
-        kinds = tuple(k for k in KINDS if k.shape == shape)
-        # Each shape gets its part of the time that is left by count, not by what came first.
-        share = (end - time.monotonic()) * (0.75 if number == 0 else 1.0)
-        play(options, kinds, counts, time.monotonic() + share)
+    done = read(options.out)
+    by_shape = [tuple(k for k in KINDS if k.shape == shape) for shape in (LARGE, SMALL, LONG)]
+    needs_s = [sum(TAKES_S[k.rung] for k, _ in wanted(kinds, counts, done)) for kinds in by_shape]
+    for number, kinds in enumerate(by_shape):
+        if needs_s[number] > 0:
+            # Each shape gets its part of the time that is left by what it needs, not by what came first.
+            part = needs_s[number] / sum(needs_s[number:])
+            play(options, kinds, counts, time.monotonic() + part * (end - time.monotonic()))
 
 
 def play(options: argparse.Namespace, kinds: tuple[Kind, ...], counts: dict[str, int], until: float) -> None:
@@ -223,18 +239,44 @@ def summary(rows: list[Row]) -> str:
     return "\n".join(told)
 
 
+def page(path: Path) -> str:
+    """The same for docs/measurement.md, with the share of wrong and of found ones."""
+    rows = read(path)
+    lines = ["| other side | kernel | n | true ratio | sd of one | called faster | slower | tie | unclear | pairs |",
+             "|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for kind in KINDS:
+        mine = [r for r in rows if (r.kind, r.shape) == (kind.name, kind.shape)]
+        if not mine:
+            continue
+        n = {o: sum(r.outcome == o for r in mine) for o in ("faster", "slower", "tie", "unclear")}
+        ratios, us = [r.ratio for r in mine], median(r.candidate_us for r in mine)
+        lines.append(
+            f"| {SAID[kind.name]} | {us:.1f} µs | {len(mine)} | {median(ratios):.4f} | {100 * pstdev(ratios):.2f} % | {n['faster']} | {n['slower']} | {n['tie']} | {n['unclear']} |"
+            f" {sum(r.n_pairs for r in mine) / len(mine):.1f} |"
+        )
+    made = json.loads(path.read_text().partition("\n")[0])
+    by = f"Made by `python {made['command']}`, {made['date']}, {made['device']}."
+    return "\n".join((*lines, "", by))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--same", type=int, default=200, help="null comparisons, over both shapes")
     parser.add_argument("--planted", type=int, default=100, help="of a planted 2 %%; half as many of 1 %%")
+    parser.add_argument("--long", type=int, default=24, help="null comparisons of the long kernel")
     parser.add_argument("--seconds", type=float, default=500.0, help="stop after so long")
     parser.add_argument("--out", type=Path, default=Path("adjudication.jsonl"))
     parser.add_argument("--summary", type=Path, help="print the table of this file, and do nothing else")
+    parser.add_argument("--docs", type=Path, help="with --summary: write the table into this page too")
+    parser.add_argument("--mark", default="measured", help="between which marks of the page")
     options = parser.parse_args()
     if options.summary is None:
         run(options)
     print(summary(read(options.summary or options.out)))
+    if options.docs is not None:
+        told = page(options.summary or options.out)
+        options.docs.write_text(between(options.docs.read_text(), options.mark, told))
     return 0
 
 
