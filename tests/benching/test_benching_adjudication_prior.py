@@ -1,0 +1,51 @@
+"""The fit of the noise between processes: it finds what a sample was drawn with, and reads the kept records."""
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from benchmarks.adjudication import read
+from benchmarks.adjudication_prior import ROWS, Seen, alike, fit, log_likelihood, of_pool, of_study, told
+from kbtui.domain.measurement import Outcome
+from kbtui.evaluation.devices.replay import ReplayDevice
+from kbtui.evaluation.measure.adjudicate import PRIOR_DEGREES, PROCESS_SIGMA_PART, PROCESS_SIGMA_US, Evidence, decide
+
+POOLS = sorted((Path(__file__).parents[2] / "benchmarks/pools").glob("*.jsonl.gz"))
+
+
+def drawn(rng: random.Random, degrees: int, us: float, part: float, n: int) -> list[Seen]:
+    seen = []
+    for time_us in (8.0, 40.0, 500.0) * (n // 3):
+        t = rng.gauss(0, 1) / math.sqrt(rng.gammavariate(degrees / 2, 2) / degrees)
+        seen.append(Seen(time_us, t * math.sqrt(2) * math.hypot(part, us / time_us)))
+    return seen
+
+
+def test_the_fit_finds_what_a_sample_was_drawn_with() -> None:
+    seen = drawn(random.Random(1), 3, 0.09, 0.0008, 1500)
+    found = fit(seen, 3)
+    assert found.us == pytest.approx(0.09, abs=0.01)
+    assert found.part == pytest.approx(0.0008, abs=0.0002)
+    assert log_likelihood(seen, 3, 0.09, 0.0008) > max(log_likelihood(seen, d, 0.09, 0.0008) for d in (1, 30))
+
+
+def test_the_prior_in_use_fits_what_was_kept_as_well_as_the_best_and_the_one_before_it_did_not() -> None:
+    seen = [s for path in POOLS for s in of_pool(ReplayDevice(path).pool)] + list(of_study(read(ROWS)))
+    best = fit(seen, PRIOR_DEGREES).log_likelihood
+    used = log_likelihood(seen, PRIOR_DEGREES, PROCESS_SIGMA_US, PROCESS_SIGMA_PART)
+    assert used > best - 3.9  # half of the 95 % quantile of chi squared with three degrees of freedom
+    assert log_likelihood(seen, 8, 0.067, 0.001) < used - 10
+
+
+def test_shapes_of_one_process_are_nearly_independent_in_every_pool() -> None:
+    for path in POOLS:
+        assert -0.2 < alike(ReplayDevice(path).pool) < 0.3
+
+
+@pytest.mark.parametrize("time_us", [8.0, 100.0, 400.0])
+def test_the_least_lead_that_can_be_told_is_where_the_decision_turns(time_us: float) -> None:
+    least = math.log1p(told(time_us, 1))
+    for part, outcome in ((0.99, Outcome.UNCLEAR), (1.01, Outcome.FASTER)):
+        assert decide(Evidence(("s",), (time_us,), (((part * least,),) * 20,)), 6) is outcome
