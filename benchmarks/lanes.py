@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from kbtui.engine.ports import Device
 from kbtui.errors import KbtuiError
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda import CudaDevice
+from kbtui.evaluation.devices.cuda_gates import WholeGates
 from kbtui.evaluation.gate.plan import stages_to_run
 from kbtui.problems import load_problem
 
@@ -24,6 +25,13 @@ Job = TypeVar("Job")
 _COMPILE_TIMEOUT_S, _SPARES = 150.0, 3
 #: Jobs of a lane that are compiled while one is judged: more would only crowd the cores.
 _AHEAD = 6
+
+
+@runtime_checkable
+class GatesMany(Protocol):
+    """A device that gates others while one grows old."""
+
+    def whole_gates(self, seed: int, alone: bool) -> WholeGates: ...
 
 
 def _no_more(_: Device) -> None: ...

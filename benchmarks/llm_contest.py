@@ -16,10 +16,11 @@ Effects: devices, writes FILE (JSON).
 import argparse
 import collections
 import json
+import math
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.lanes import in_lanes
+from benchmarks.lanes import GatesMany, in_lanes
 from benchmarks.llm_replies import kept_replies, requests_of
 from hints import load_hints
 from kbtui.commands.verify import whole_gate
@@ -40,9 +41,10 @@ from kbtui.domain.problem import Problem
 from kbtui.domain.profile import Diagnosis
 from kbtui.domain.proposal import Hint, Phase, ProposalRequest, Sibling
 from kbtui.domain.rung import MEASURE, PROFILE, Rung
-from kbtui.domain.verdict import VerdictKind
+from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
 from kbtui.errors import UsageError
+from kbtui.evaluation.devices.cuda_gates import Gated, WholeGates
 from kbtui.generation.repair import Mended, repair
 from kbtui.generation.rewrites.propose import Rewrites
 from kbtui.generation.sameness import normalised_sha
@@ -53,6 +55,8 @@ from kbtui.problems import load_problem
 Row = dict[str, Any]
 QUESTIONS = "questions.json"
 LLM, REWRITES = "llm", "rewrites"
+#: Of the time that is given, after which no other answer is gated: what passed is still to be timed.
+GATE_SHARE = 0.6
 #: Everything is gated before; one process pair finds who may be faster, three decide about it.
 FIRST_LOOK = Rung(MEASURE, "first look", gate_stage=4, max_pairs=12, process_pairs=1, profile=False, share=1.0)
 SECOND_LOOK = Rung(PROFILE, "second look", gate_stage=4, max_pairs=8, process_pairs=3, profile=False, share=1.0)
@@ -205,15 +209,44 @@ class Contest:
 
     out: Path | None
     facts: Row
+    until: float = math.inf
     rows: list[Row] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _gates: WholeGates | None = None
+    _begun: dict[str, Answer] = field(default_factory=dict)
+    _verified: list[tuple[Answer, Verdict]] = field(default_factory=list)
 
     def play(self, device: Device, answer: Answer) -> None:
+        """On a device that gates many the verdict may come later, and all that pass are timed in ``settle``."""
+        assert answer.source is not None
         self.facts.setdefault("device", asdict(device.spec))
-        began = time.monotonic()
-        found = judged(device, answer)
-        row = row_of(answer) | found | {"wall_s": round(time.monotonic() - began, 1)}
-        print(f"{row['wall_s']:5.1f} s {answer.generator} {answer.label}: {said(row)}", flush=True)
+        if not isinstance(device, GatesMany):
+            return self._judge(device, answer, whole_gate(device, answer.source, 0))
+        self._gates = self._gates or device.whole_gates(0, alone=True)
+        self._begun[name := f"a{len(self._begun)}"] = answer
+        self._sort(device, self._gates.put(name, answer.source))
+
+    def settle(self, device: Device) -> None:
+        """Verdicts that are still to come; then, with the GPU to themselves, those that passed are timed."""
+        if self._gates is not None:
+            self._sort(device, self._gates.finish())
+        for answer, verdict in self._verified:
+            if time.monotonic() < self.until:
+                self._judge(device, answer, verdict)
+        self._gates = None
+        self._verified.clear()
+
+    def _sort(self, device: Device, gated: Iterable[Gated]) -> None:
+        for found in gated:
+            answer = self._begun[found.name]
+            if found.verdict.ok:
+                self._verified.append((answer, found.verdict))
+            else:
+                self._judge(device, answer, found.verdict)
+
+    def _judge(self, device: Device, answer: Answer, verdict: Verdict) -> None:
+        row = row_of(answer) | judged(device, answer, verdict)
+        print(f"{answer.generator} {answer.label}: {said(row)}", flush=True)
         self.keep(row)
 
     def keep(self, row: Row) -> None:
@@ -229,10 +262,9 @@ def row_of(answer: Answer) -> Row:
             "label": answer.label, "verdict": "none", "reason": answer.reason, "detail": answer.detail}  # fmt: skip
 
 
-def judged(device: Device, answer: Answer) -> Row:
+def judged(device: Device, answer: Answer, verdict: Verdict) -> Row:
     """The gate's verdict, and of a verified kernel how it fares against the question's."""
     assert answer.source is not None
-    verdict = whole_gate(device, answer.source, 0)
     row = {"verdict": str(verdict.kind), "reason": str(verdict.reason), "detail": verdict.detail[:300]}
     if not verdict.ok:
         return row
@@ -280,7 +312,7 @@ def counts(rows: list[Row]) -> dict[str, Row]:
 def contest(options: argparse.Namespace) -> int:
     began = time.monotonic()
     facts = {"command": f"python {' '.join(sys.argv)}", "date": time.strftime("%Y-%m-%d %H:%MZ", time.gmtime())}
-    played, known = Contest(options.out, facts), kept_rows(options.out)
+    played, known = Contest(options.out, facts, began + options.seconds), kept_rows(options.out)
     left: dict[str, list[Answer]] = collections.defaultdict(list)
     for answer in answers(options.dir):
         if answer.key in known or answer.source is None:
@@ -289,7 +321,8 @@ def contest(options: argparse.Namespace) -> int:
             left[answer.problem].append(answer)
     groups = {problem: mine[: options.most or None] for problem, mine in left.items()}
     # One lane: children of another would be tenants of the GPU on which this one times.
-    refused = in_lanes(options.device, groups, _sources, played.play, began + options.seconds, 1)
+    gate_until = began + GATE_SHARE * options.seconds
+    refused = in_lanes(options.device, groups, _sources, played.play, gate_until, 1, played.settle)
     for problem, why in refused.items():
         print(f"{problem}: {why}")
     done = {(row["generator"], row["problem"], row["question"], row["label"]) for row in played.rows}

@@ -19,11 +19,11 @@ import time
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.lanes import in_lanes
+from benchmarks.lanes import GatesMany, in_lanes
 from benchmarks.rewrites_study import applications
 from kbtui.commands.verify import whole_gate
 from kbtui.domain.verdict import Verdict, VerdictKind
@@ -33,13 +33,6 @@ from kbtui.evaluation.devices.cuda_gates import WholeGates
 Row = dict[str, Any]
 _FOUND = ("verdict", "reason", "stage", "detail", "age_s", "wall_s", "before_edit")
 _KEPT = ("kernel", "rewrite", "edit", "problem", *_FOUND)
-
-
-@runtime_checkable
-class GatesMany(Protocol):
-    """A device that gates others while one grows old."""
-
-    def whole_gates(self, seed: int, alone: bool) -> WholeGates: ...
 
 
 @dataclass(slots=True)

@@ -21,9 +21,11 @@ from benchmarks.llm_contest import (
     request_to_plain,
 )
 from benchmarks.llm_replies import kept_replies
+from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import Evaluated, RungOutcome
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.verdict import Proof, Reason, rejected, verified
+from kbtui.evaluation.devices.cuda_gates import Gated
 from kbtui.generation.prompt import build_prompt
 
 ASKED = Path(__file__).parents[1] / "data" / "llm_replies" / "asked"
@@ -44,6 +46,31 @@ class Scripted:
         found = Comparison(request.incumbent.id, look, 1.1, 1.0, 1.2, 0.9, 12, request.rung.process_pairs)
         measured = Measurement(Clock.MEASURED, (), (found,))
         return Evaluated(RungOutcome(verified(4, Proof.GPU), 0.0, 0.0, measurement=measured))
+
+
+PASSED = verified(4, Proof.GPU, "37 checks")
+
+
+class GatesLater(Scripted):
+    """Also gates many: what is ``wrong`` at once, all others when asked to finish."""
+
+    def __init__(self, wrong: str, *looks: Outcome | None) -> None:
+        super().__init__(*looks)
+        self.wrong, self.waiting, self.spec = wrong, [], DATA_SHEETS["h200"]
+
+    def whole_gates(self, seed: int, alone: bool) -> "GatesLater":
+        assert alone
+        return self
+
+    def put(self, name: str, source: str) -> list[Gated]:
+        if source == self.wrong:
+            return [Gated(name, rejected(Reason.WRONG_VALUES, 1, Proof.GPU, "wrong"))]
+        self.waiting.append(Gated(name, PASSED, 5.0))
+        return []
+
+    def finish(self) -> list[Gated]:
+        found, self.waiting = self.waiting, []
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -72,11 +99,37 @@ def test_a_question_comes_back_from_its_file_as_it_was_asked():
 def test_who_leads_once_is_looked_at_again_in_fresh_processes(every):
     answer = next(a for a in every if a.source is not None)
 
-    assert judged(Scripted(Outcome.SLOWER), answer)["outcome"] == "slower"
-    assert judged(Scripted(Outcome.UNCLEAR), answer)["outcome"] == "unclear"
-    found = judged(Scripted(Outcome.FASTER, Outcome.TIE), answer)
+    assert judged(Scripted(Outcome.SLOWER), answer, PASSED)["outcome"] == "slower"
+    assert judged(Scripted(Outcome.UNCLEAR), answer, PASSED)["outcome"] == "unclear"
+    found = judged(Scripted(Outcome.FASTER, Outcome.TIE), answer, PASSED)
     assert (found["outcome"], found["processes"]) == ("tie", 3)
-    assert judged(Scripted(Outcome.FASTER, None), answer)["reason"] == "wrong_values"
+    assert judged(Scripted(Outcome.FASTER, None), answer, PASSED)["reason"] == "wrong_values"
+
+
+def test_all_are_gated_before_any_that_passed_is_timed(every):
+    first, second, third = [a for a in every if a.source is not None][:3]
+    device = GatesLater(first.source or "", Outcome.SLOWER, Outcome.TIE)
+    contest = Contest(None, {})
+
+    for answer in (first, second, third):
+        contest.play(device, answer)
+    assert [row["label"] for row in contest.rows] == [first.label]
+    assert contest.rows[0]["verdict"] == "rejected"
+    contest.settle(device)
+    assert [(row["label"], row["outcome"]) for row in contest.rows[1:]] == [
+        (second.label, "slower"), (third.label, "tie"),
+    ]  # fmt: skip
+    contest.settle(device)
+    assert len(contest.rows) == 3
+
+
+def test_who_passed_but_found_no_time_to_be_timed_is_left_for_another_call(every):
+    answer = next(a for a in every if a.source is not None)
+    contest = Contest(None, {}, until=0.0)
+    device = GatesLater("", Outcome.SLOWER)
+    contest.play(device, answer)
+    contest.settle(device)
+    assert contest.rows == []
 
 
 def test_what_was_found_is_kept_and_only_our_own_failures_are_tried_again(every, tmp_path):
