@@ -182,6 +182,12 @@ def test_a_kernel_of_its_own_takes_nothing_from_the_parent():
     assert isinstance(alone, Rejected)
 
 
+def test_a_loop_that_is_mended_has_no_bound_made_constexpr():
+    looping = GOOD.replace("    at = ", "    for _ in tl.range(0, n, BLOCK):\n        pass\n    at = ")
+
+    assert mended(f"```python\n{looping.replace('tl.range', 'tl.arange')}```").source == looping
+
+
 def test_a_foreign_import_that_is_used_is_left_for_the_gate_to_refuse():
     source = GOOD.replace("import torch\n", "import torch\nimport numpy\n").replace(
         "out = ", "numpy.empty(1)\n    out = "

@@ -17,8 +17,8 @@ _MENDERS: tuple[Mender, ...] = (
     kernels.mend_decorators,
     top_level.drop_examples,
     kernels.mend_annotations,
-    kernels.mend_constexpr,
     loop_ranges.mend_loops,
+    kernels.mend_constexpr,
     imports.drop_unused,
     imports.add_missing,
 )
