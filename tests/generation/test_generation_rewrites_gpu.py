@@ -52,11 +52,11 @@ def row(before: str, source: str, edit: str = "a to b") -> dict:
 
 
 def test_the_sample_takes_every_rewrite_alike_on_many_kernels():
-    rows = sampled(2 * len(REWRITES), seed=0)
+    rows = sampled(len(REWRITES), seed=0)
 
-    assert sorted(r["rewrite"] for r in rows) == sorted(2 * [rewrite.name for rewrite in REWRITES])
-    assert len({r["kernel"] for r in rows}) >= 25
-    assert rows == sampled(2 * len(REWRITES), seed=0)
+    assert sorted(r["rewrite"] for r in rows) == sorted(rewrite.name for rewrite in REWRITES)
+    assert len({r["kernel"] for r in rows}) >= 15
+    assert rows == sampled(len(REWRITES), seed=0)
 
 
 def test_an_edit_is_blamed_only_where_the_kernel_passed_before_it(tmp_path):
