@@ -174,6 +174,16 @@ def test_what_a_reply_leaves_out_is_taken_from_the_kernel_it_is_about(part, take
     assert repair(f"```python\n{made.source}```", ("x",), PARENT) == Mended(made.source, ())
 
 
+def test_a_constant_that_has_the_name_of_a_parameter_is_taken_where_it_is_used_and_not_where_it_is_one():
+    parent = PARENT.replace("WIDE", "BLOCK").replace("BLOCK = 64\n", "BLOCK = 64\nout = numel = None\n")
+    made = repair(f"```python\n{parent.replace('BLOCK = 64', '').replace('out = numel = None', '')}```", ("x",), parent)
+
+    assert isinstance(made, Mended), made
+    assert "took BLOCK from the kernel it is about" in made.notes
+    assert repair(f"```python\n{made.source}```", ("x",), parent) == Mended(made.source, ())
+    assert repair(f"```python\n{GOOD}```", ("x",), parent) == Mended(GOOD, ())
+
+
 def test_a_kernel_of_its_own_takes_nothing_from_the_parent():
     other = GOOD.replace("double", "twice")
 
