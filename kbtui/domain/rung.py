@@ -11,7 +11,8 @@ class Rung:
         index: position on the ladder, 0 is the cheapest.
         name: one word, as shown on the board.
         gate_stage: how much of the gate runs before anything is timed (0, 1, 2 or 4).
-        max_pairs: most interleaved ABBA blocks against the incumbent, per process pair; 0 times nothing.
+        max_pairs: most interleaved ABBA blocks against the incumbent, per process pair; 0 times nothing, and fewer than
+            ``FASTER_PAIRS`` (evaluation/measure/adjudicate.py) in one process pair call nobody faster.
         process_pairs: fresh process pairs that must agree before a decision.
         profile: whether Nsight Compute (or the diagnosis without counters) runs here.
         share: part of the run's budget this rung may use while others wait, 0 to 1.
