@@ -147,10 +147,15 @@ def test_spares_are_warmed_and_then_taken(zygote: Zygote, confined: SandboxPolic
 
 
 def test_the_first_calls_of_a_spares_life_can_be_made_ahead(zygote: Zygote, confined: SandboxPolicy) -> None:
-    zygote.pool(ROLE, confined, 1, finish=lambda worker: worker.call("echo", timeout_s=5, text="ahead"))
+    begun: list[tuple[Worker, str]] = []
+
+    def begin(worker: Worker) -> None:
+        begun.append((worker, worker.call("echo", timeout_s=5, text="ahead").value))
+
+    zygote.pool(ROLE, confined, 1, finish=begin)
     try:
         spare = zygote.spawn(ROLE, sandbox=confined)
-        assert spare.has_descriptors
+        assert (spare, "ahead") in begun
         assert spare.call("echo", timeout_s=5, text="mine").value == "mine"
         spare.kill()
     finally:
