@@ -19,7 +19,8 @@ from kbtui.evaluation.process import WorkerFailure
 
 #: Seconds of calls before anything is timed, the same for every side: what only one of them has had is a bias.
 WARM_S = 0.01
-#: Share of pairs whose output is judged beside the last one's: a candidate may be honest at either end.
+#: Share of pairs, or of blocks alone, whose output is judged beside the last one's: a candidate may be honest at either
+#: end.
 LATE_ODDS = 0.15
 _PROBE_CALLS = 4
 #: By how much the engine's clock may run ahead of the child's events before one of them is called a liar: this part of
@@ -86,6 +87,8 @@ class Match:
                 kept = self.rng.randrange(n_calls)
                 taken.extend(self.candidate.timed(n_calls, kept))
                 self._keep(shape, kept)
+                if self.rng.random() < LATE_ODDS:
+                    self.judge_last()
 
     def end_to_end(self, shape: Shape) -> None:
         """Back-to-back time on the host's clock; and the engine's own clock against the child's. Raises FaultError."""
