@@ -20,6 +20,7 @@ from kbtui.evaluation import candidate_module
 from kbtui.evaluation.model_context import context_from_plain
 from kbtui.evaluation.roles import audit, device_memory, launches
 from kbtui.evaluation.roles.arena import Arena, CpuArena, CudaArena, argument_at, tensor_at
+from kbtui.evaluation.roles.bench import WARM_CALLS
 from kbtui.evaluation.roles.guard import Watch, seen, unwatched
 from kbtui.evaluation.roles.layout import Layout, layout_from_plain
 from kbtui.evaluation.roles.nudge import around_calls
@@ -264,7 +265,7 @@ class Candidate:
         """Warm the bound shape; returns seconds the host needs to queue one call."""
         self._fresh = False
         self._bench = self._bench or self._new_bench()
-        self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm", _FEWEST_LATE))
+        self._queue_s = self._bench.warm_up(self._rotating, at_least_s, self._nudges("warm", WARM_CALLS))
         return self._queue_s
 
     def _new_bench(self) -> Any:
@@ -385,18 +386,7 @@ def _wait() -> None:
 def make(fds: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     candidate = Candidate(fds)
     names = (
-        "warm",
-        "map_arena",
-        "reserve",
-        "pretend",
-        "load",
-        "bind",
-        "check",
-        "no_op",
-        "repeat",
-        "warm_up",
-        "timed",
-        "back_to_back",
-        "release",
-    )
+        "warm", "map_arena", "reserve", "pretend", "load", "bind", "check", "no_op", "repeat", "warm_up", "timed",
+        "back_to_back", "release",
+    )  # fmt: skip
     return {name: getattr(candidate, name) for name in names}
