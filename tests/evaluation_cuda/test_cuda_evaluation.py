@@ -3,7 +3,7 @@
 import importlib.util
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,14 +11,15 @@ from host_device import evaluate, host_opened, rung
 from softmax_problem import CHEATS, HONEST, kernel, make_problem
 
 from kbtui.domain.measurement import Outcome
-from kbtui.domain.verdict import Proof, Reason, VerdictKind, verified
-from kbtui.evaluation.devices import cuda_match, cuda_sides
+from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, verified
+from kbtui.evaluation.devices import cuda_evaluation, cuda_match, cuda_sides
 from kbtui.evaluation.devices.cuda import _family, time_baseline
 from kbtui.evaluation.devices.cuda_gates import WholeGates
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.gate import runner
+from kbtui.evaluation.gate.clients import RefereeClient
 from kbtui.evaluation.nvml import parent_of
-from kbtui.evaluation.process import Zygote
+from kbtui.evaluation.process import Worker, Zygote
 
 PLAIN = HONEST["plain"]
 SLOW = kernel("for _ in range(3):\n    out = launch(x, torch.empty_like(x))\nreturn out")
@@ -159,6 +160,49 @@ def test_who_keeps_time_is_caught_at_the_confirmation_and_by_the_whole_gate(
     found, _ = evaluate(opened, source, rung(4, **changes), first=SLOW, passed_stage=2)
     caught = (Reason.WRONG_VALUES, Reason.WRONG_WHEN_TIMED, Reason.FORBIDDEN_OP)  # what it kept, nobody saw it make
     assert found.outcome.verdict.reason in caught, found.outcome.verdict
+
+
+def test_whose_process_is_gone_when_it_is_to_be_asked_again_has_not_answered(
+    opened: OpenedProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have ended itself, or the machine was out of memory: neither verifies it."""
+
+    def ended(worker: Worker, timeout_s: float) -> bool:
+        worker.kill()
+        return True
+
+    monkeypatch.setattr(Worker, "stands_still", ended)
+    found, _ = evaluate(opened, PLAIN, rung(4, max_pairs=1, process_pairs=2), first=SLOW, passed_stage=2)
+    assert (found.outcome.verdict.kind, found.outcome.measurement) == (VerdictKind.UNVERIFIED, None)
+
+
+def test_who_waited_while_the_referee_was_started_anew_is_gated_anew(
+    opened: OpenedProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its inputs lay in the memory of the one that is gone: what it answers then says nothing of it."""
+    referees: list[tuple[str, object]] = []
+
+    def still(worker: Worker, timeout_s: float) -> bool:
+        if len(referees) == 1:
+            assert opened.sides._referee is not None
+            opened.sides._referee.kill()
+        return True
+
+    def noted(name: str, run: Callable[..., Verdict]) -> Callable[..., Verdict]:
+        def noting(referee: RefereeClient, *rest: object, **how: object) -> Verdict:
+            referees.append((name, referee.worker))
+            return run(referee, *rest, **how)
+
+        return noting
+
+    monkeypatch.setattr(Worker, "stands_still", still)
+    monkeypatch.setattr(cuda_evaluation, "run_stage", noted("gated", runner.run_stage))
+    monkeypatch.setattr(cuda_evaluation, "run_aged", noted("aged", runner.run_aged))
+    found, _ = evaluate(opened, PLAIN, rung(4, max_pairs=1, process_pairs=2), first=SLOW, passed_stage=2)
+    assert found.outcome.verdict.ok, found.outcome.verdict
+    (_, first), *others = referees
+    assert [name for name, _ in others] == ["gated", "aged"]
+    assert others[0][1] is others[1][1] is not first
 
 
 def test_whoever_stops_to_compute_while_timed_is_caught_by_the_last_block(opened: OpenedProblem) -> None:

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kbtui.domain.candidate import Attachment
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, RungOutcome
@@ -22,7 +22,7 @@ from kbtui.evaluation.devices.cuda_chip import has_data_sheet
 from kbtui.evaluation.devices.cuda_match import FaultError, Match
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.devices.cuda_sides import OpponentError, Side
-from kbtui.evaluation.gate.clients import RefereeError
+from kbtui.evaluation.gate.clients import Caller, RefereeError
 from kbtui.evaluation.gate.failures import device_is_suspect, verdict_of_failure
 from kbtui.evaluation.gate.plan import STAGES, stages_to_run
 from kbtui.evaluation.gate.runner import run_aged, run_stage
@@ -53,7 +53,7 @@ class Evaluation:
         self.rng = random.Random(f"{request.seed}/{request.candidate}/{self.rung.index}")
         self.attachments: list[Attachment] = []
         self.gpu_s = 0.0
-        self._ran_at: float | None = None
+        self._asked: _Asked | None = None
 
     def run(self) -> Evaluated:
         began = time.monotonic()
@@ -103,7 +103,7 @@ class Evaluation:
         return replace(base, verdict=self._ours(Reason.HARNESS_FAILED, told))
 
     def _gated_and_timed(self, base: RungOutcome) -> RungOutcome:
-        self._ran_at = None
+        self._asked = None
         try:
             side = self.opened.sides.candidate(self.request.candidate, self.request.source)
         except WorkerFailure as failure:
@@ -128,19 +128,13 @@ class Evaluation:
     def _gate(self, side: Side) -> Verdict:
         verdict = verified(max(self.request.passed_stage, 0), Proof.GPU, "passed before")
         for stage in stages_to_run(self.request.passed_stage, self.rung.gate_stage):
-            self._ran_at = self._ran_at or time.monotonic()
+            referee = self.opened.sides.referee
+            self._asked = self._asked or _Asked(time.monotonic(), referee.worker)
             verdict = run_stage(
-                self.opened.sides.referee, side.client, self.spec, stage, self.request.seed, Proof.GPU,
-                aged=not self._ages_meanwhile,
-            )  # fmt: skip
+                referee, side.client, self.spec, stage, self.request.seed, Proof.GPU, aged=not self._ages_meanwhile
+            )
             if not verdict.ok:
-                return self._looked_at(verdict)
-        return verdict
-
-    def _looked_at(self, verdict: Verdict) -> Verdict:
-        """After a failure that may have cost us the device."""
-        if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
-            self.opened.sides.check_device()
+                return self.opened.sides.looked_at(verdict)
         return verdict
 
     @property
@@ -148,12 +142,22 @@ class Evaluation:
         """Whether others are timed, which takes seconds, while the process that was gated grows old."""
         return self.rung.process_pairs > 1 and self.rung.max_pairs > 0
 
-    def _aged(self, side: Side) -> Verdict:
-        """The gate's last question, to a process that has stood still since it was gated: its clocks went on."""
+    @property
+    def _to_be_asked_again(self) -> "_Asked | None":
+        """Whose last question was left out when it was gated. That its process is gone by then does not answer it."""
+        return self._asked if self._ages_meanwhile and self.rung.gate_stage >= max(STAGES) else None
+
+    def _aged(self, side: Side, asked: "_Asked") -> Verdict:
+        """The gate's last question, to a process that has stood still since it was gated: its clocks went on.
+
+        Raises OpponentError where the arena that it sees is gone with its referee.
+        """
+        referee = self.opened.sides.referee
+        if referee.worker is not asked.referee:
+            raise OpponentError("referee: it was started anew while a candidate waited")
         side.worker.go_on()
         stage, seed = self.rung.gate_stage, self.request.seed
-        since = self._ran_at or time.monotonic()
-        return run_aged(self.opened.sides.referee, side.client, self.spec, stage, seed, Proof.GPU, since=since)
+        return run_aged(referee, side.client, self.spec, stage, seed, Proof.GPU, since=asked.since)
 
     def _timed(self, side: Side, verdict: Verdict, base: RungOutcome) -> RungOutcome:
         log = MatchLog(tuple(s.name for s in self.shapes))
@@ -164,10 +168,10 @@ class Evaluation:
             return replace(base, verdict=rejected(fault.reason, verdict.stage, Proof.GPU, fault.detail))
         except WorkerFailure as failure:
             return replace(base, verdict=self._theirs(failure, verdict.stage, "while timed"))
-        if self._ages_meanwhile and side.worker.alive:
-            aged = self._aged(side)
+        if (asked := self._to_be_asked_again) is not None:
+            aged = self._aged(side, asked)
             if not aged.ok:
-                return replace(base, verdict=self._looked_at(aged))
+                return replace(base, verdict=self.opened.sides.looked_at(aged))
         self._attach("samples", log)
         too_fast = self._faster_than_chip(log, verdict)
         if too_fast is not None:
@@ -200,7 +204,7 @@ class Evaluation:
 
     def _play_fresh(self, gated: Side, log: MatchLog) -> str | None:
         """A new process for every side of every process pair; the one that was gated is not timed, and waits."""
-        if self._ran_at is None or self.rung.gate_stage < max(STAGES):
+        if self._to_be_asked_again is None:
             gated.worker.kill()
         else:
             gated.client.release(everything=True)
@@ -325,6 +329,15 @@ class Evaluation:
 
     def _ours(self, reason: Reason, told: str) -> Verdict:
         return unverified(reason, self.rung.gate_stage, Proof.GPU, next(iter(told.splitlines()), "")[:300])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A process that the gate has asked. ``since``: when it first ran, on time.monotonic; ``referee``: whose inputs
+    it sees."""
+
+    since: float
+    referee: Caller
 
 
 def _kill_all(workers: list[Worker]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from kbtui.domain.evaluation import EvaluationRequest
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER
-from kbtui.domain.verdict import Proof, Reason, Verdict
+from kbtui.domain.verdict import Proof, Verdict
 from kbtui.errors import EngineError
 from kbtui.evaluation.devices.cuda_evaluation import Evaluation
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
@@ -95,7 +95,7 @@ class WholeGates:
                 )
                 if not verdict.ok:
                     side.worker.kill()  # before anything goes on: it may hold all of the memory
-                    return self._looked_at(verdict)
+                    return sides.looked_at(verdict)
             side.client.release(everything=True)
             side.worker.pause()
             self._waiting.append(_Waiting(name, source, side, since, sides.referee.worker, verdict))
@@ -130,18 +130,15 @@ class WholeGates:
         verdict = run_aged(
             sides.referee, waiting.side.client, spec, _LAST, self._seed, Proof.GPU, since=waiting.since
         )  # fmt: skip
-        return waiting.verdict if verdict.ok else self._looked_at(verdict)
+        if verdict.ok:
+            return waiting.verdict
+        waiting.side.worker.kill()  # as above
+        return sides.looked_at(verdict)
 
     def _anew(self, name: str, source: str) -> Verdict:
         """In the ordinary way, which tells a failure of ours from the candidate's."""
         request = EvaluationRequest(name, source, _WHOLE, self._seed, 0, None, None)
         return Evaluation(self._opened, request, _unwatched).run().outcome.verdict
-
-    def _looked_at(self, verdict: Verdict) -> Verdict:
-        """After a failure that may have cost us the device."""
-        if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
-            self._opened.sides.check_device()
-        return verdict
 
     def _gpu(self) -> contextlib.AbstractContextManager[object]:
         return contextlib.nullcontext() if self._alone else self._opened.lock.held()

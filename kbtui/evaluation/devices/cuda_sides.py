@@ -9,11 +9,13 @@ from weakref import WeakKeyDictionary
 from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
 from kbtui.domain.problem import Problem, ShapeRole
+from kbtui.domain.verdict import Reason, Verdict
 from kbtui.evaluation.baselines import COMPILED, LIBRARIES
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.process import SandboxPolicy, Worker, WorkerFailure, Zygote
 from kbtui.evaluation.process.spares import AT_ONCE
+from kbtui.evaluation.process.worker import READY_TIMEOUT_S
 
 REFEREE_ROLE = "kbtui.evaluation.roles.referee"
 CANDIDATE_ROLE = "kbtui.evaluation.roles.candidate"
@@ -23,6 +25,10 @@ _WARM_TIMEOUT_S = 60.0
 _COMPILE_TIMEOUT_S = 150.0
 #: Share of the device's memory that inputs in two copies and the mailbox may take.
 _ARENA_SHARE = 0.35
+
+#: A spare is stopped in the middle of its first calls for as long as others are timed. To give it up then would end it
+#: beside them, and a process with a GPU's memory takes the driver's time.
+_SPARE_TIMEOUT_S = READY_TIMEOUT_S
 
 #: What a check allocates: poisoned blocks, outputs, workspaces.
 _RESERVED_ARENAS = 2
@@ -64,7 +70,7 @@ class Side:
 
 @dataclass(slots=True)
 class Sides:
-    """Starts and keeps the children of one open problem. After ``restart`` every Side is dead.
+    """Starts and keeps the children of one open problem. After ``drop`` every Side is dead.
 
     ``nudges``: overwrite a part of the inputs between timed calls, so that an answer that was kept is wrong.
     """
@@ -176,6 +182,12 @@ class Sides:
             self.drop()
         return sound
 
+    def looked_at(self, verdict: Verdict) -> Verdict:
+        """The same, once the device was looked at if this failure may have cost us it."""
+        if verdict.reason in (Reason.CRASHED, Reason.TIMED_OUT, Reason.HARNESS_FAILED):
+            self.check_device()
+        return verdict
+
     def _start(self, role: str, policy: SandboxPolicy | None) -> Worker:
         """A warm child that sees the arena."""
         _ = self.referee
@@ -185,19 +197,19 @@ class Sides:
             worker = self.zygote.spawn(role, sandbox=policy)
         if worker not in self._sees:
             with _killed_on_failure(worker):
-                self._show_arena(worker)
+                self._show_arena(worker, CandidateClient(worker, self.call_timeout_s))
         return worker
 
     def _make_ready(self, spare: Worker) -> None:
         """In the thread of whoever warms spares: poisoned blocks and outputs take as much as some arenas."""
-        self._show_arena(spare)
-        CandidateClient(spare, self.call_timeout_s).reserve(_RESERVED_ARENAS * self._arena[0])
+        client = CandidateClient(spare, self.call_timeout_s, _SPARE_TIMEOUT_S)
+        self._show_arena(spare, client)
+        client.reserve(_RESERVED_ARENAS * self._arena[0])
 
-    def _show_arena(self, worker: Worker) -> None:
+    def _show_arena(self, worker: Worker, client: CandidateClient) -> None:
         """Without an arena there is nothing to be done yet."""
         n_bytes, handle = self._arena
         if handle:
-            client = CandidateClient(worker, self.call_timeout_s)
             client.warm()
             client.map_arena(n_bytes, handle)
             self._sees[worker] = handle

@@ -21,6 +21,9 @@ class Answer(Protocol):
     def payload(self) -> bytes | None: ...
 
 
+_WARM_TIMEOUT_S = 60.0
+
+
 class Caller(Protocol):
     """What the clients need of a worker."""
 
@@ -124,7 +127,7 @@ class CandidateClient:
 
     def warm(self) -> None:
         """Where a pool has done it, this costs nothing."""
-        self.worker.call("warm", timeout_s=60.0)
+        self.worker.call("warm", timeout_s=max(_WARM_TIMEOUT_S, self.load_timeout_s))
 
     def map_arena(self, n_bytes: int, handle: bytes) -> None:
         self.worker.call("map_arena", timeout_s=self.load_timeout_s, payload=handle, n_bytes=n_bytes)
