@@ -35,6 +35,7 @@ from kbtui.cli_words import (
     has_terminal,
     look_of,
     need_terminal,
+    passed_on,
     settings_of,
     workspace_of,
 )
@@ -82,6 +83,10 @@ def viewer(
             finish(snapshot(where, None, look_of(settings)))
         need_terminal()
         finish(view(where, None, look_of(settings)))
+    given = {"workspace": workspace, "readonly": readonly, "theme": theme, "ascii_only": ascii_only, "refresh": refresh}
+    context.default_map = passed_on(
+        context.command, {name: value for name, value in given.items() if value is not None}
+    )
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -77,6 +78,12 @@ def workspace_of(flag: Path | None) -> Path:
     from kbtui.paths import resolve_workspace
 
     return resolve_workspace(flag)
+
+
+def passed_on(command: object, given: Mapping[str, object]) -> dict[str, object]:
+    """What was said before a command's name as defaults of every command that knows such a word."""
+    within: Mapping[str, object] = getattr(command, "commands", {})
+    return {**given, **{name: passed_on(inner, given) for name, inner in within.items()}}
 
 
 def seconds_of(text: str) -> float:

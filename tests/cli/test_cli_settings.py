@@ -27,6 +27,14 @@ def test_config_keys_lists_the_names_that_can_be_remapped(tmp_path: Path) -> Non
     assert keys["leave"] == "q"
 
 
+@pytest.mark.parametrize("command", ["ls", "status", "best"])
+def test_a_workspace_named_before_the_command_is_the_command_s(tmp_path: Path, command: str) -> None:
+    before = kbtui_forked("-w", str(tmp_path / "one"), command, cwd=tmp_path)
+    assert f"no workspace at {tmp_path / 'one'};" in one_line(before)
+    both = kbtui_forked("-w", str(tmp_path / "one"), command, "-w", str(tmp_path / "two"), cwd=tmp_path)
+    assert f"no workspace at {tmp_path / 'two'};" in one_line(both)
+
+
 @pytest.mark.parametrize(
     ("keys", "says"),
     [("pauze=f2", "did you mean pause?"), ("pause=q", "q would be"), ("pause=f2,pin=f2", "f2 would be pause and pin")],
