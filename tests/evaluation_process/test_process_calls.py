@@ -150,8 +150,13 @@ def test_the_first_calls_of_a_spares_life_can_be_made_ahead(zygote: Zygote, conf
     begun: list[tuple[Worker, str]] = []
 
     def begin(worker: Worker) -> None:
-        begun.append((worker, worker.call("echo", timeout_s=5, text="ahead").value))
+        begun.append((worker, worker.call("echo", timeout_s=20, text="ahead").value))
 
+    zygote.pool(ROLE, confined, 0)
+    pool = zygote._pools[(ROLE, confined)]
+    with pool._lock:  # those of earlier tests began without these calls
+        assert pool._lock.wait_for(lambda: not pool._n_started, 20)
+    zygote.drop_spares(ROLE, confined)
     zygote.pool(ROLE, confined, 1, finish=begin)
     try:
         spare = zygote.spawn(ROLE, sandbox=confined)
