@@ -1,6 +1,5 @@
 """The document made of what is kept: blank where nothing was measured, modelled numbers apart, plots that parse."""
 
-import importlib.util
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +15,7 @@ from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA10
 from benchmarks.six.table import section
 from kbtui.domain.device import DATA_SHEETS
 from tests.bench_six.six_records import against, case, contest, record
+from tests.fakes.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 CASES = load_cases()
@@ -23,12 +23,7 @@ LARGE, CONV = case("softmax-4096x16384-fp32"), case("group_conv-8x256x56x56dw-fp
 
 
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_results", ROOT / "docs/results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs/results.py")
 
 
 def measured() -> dict[str, CaseRecord]:

@@ -1,6 +1,5 @@
 """Every command says what it does, and the page of commands is what the command line says today."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -8,6 +7,7 @@ import pytest
 import typer
 
 from kbtui.cli import app
+from tests.fakes.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -15,12 +15,7 @@ COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 @pytest.fixture(scope="module")
 def generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("commands_page", ROOT / "docs/commands.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs/commands.py")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -1,6 +1,5 @@
 """A real zygote, and a tracer in its children."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -12,6 +11,7 @@ from kbtui.evaluation.compile.compiler import describe_inputs
 from kbtui.evaluation.modelled.tracing import Tracer
 from kbtui.evaluation.process import Zygote
 from kbtui.problems import load_problem
+from tests.fakes.scripts import load_script
 
 
 @pytest.fixture(scope="session")
@@ -32,9 +32,4 @@ def tracer(interpreting: Zygote, softmax: Problem) -> Tracer:
 @pytest.fixture(scope="session")
 def planted() -> ModuleType:
     """The texts of ``planted_softmax.py``; test folders are no packages, so it is loaded by its path."""
-    found = importlib.util.spec_from_file_location("planted_softmax", Path(__file__).with_name("planted_softmax.py"))
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return load_script(Path(__file__).with_name("planted_softmax.py"))

@@ -1,22 +1,17 @@
 """Pages of several calls profiled in one process are taken apart, and trimmed to what is read."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 from kbtui.evaluation.profiling.ncu_csv import parse_raw_page, profile_of
+from tests.fakes.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "tests/data/ncu/softmax_first_h200.csv").read_text()
 
 
 def _pages() -> ModuleType:
-    found = importlib.util.spec_from_file_location("planted_pages", ROOT / "benchmarks/planted/pages.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "benchmarks/planted/pages.py")
 
 
 def test_a_trimmed_page_is_read_as_the_whole_one() -> None:

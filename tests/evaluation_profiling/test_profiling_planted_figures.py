@@ -1,10 +1,7 @@
 """What was kept of the planted kernels on an H200: the diagnosis names the plants, with counters and without."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,6 +12,7 @@ from kbtui.domain.profile import Diagnosis, KernelResources, Profile
 from kbtui.evaluation.modelled.time import ModelledTime
 from kbtui.evaluation.profiling.diagnose import diagnose
 from kbtui.evaluation.profiling.ncu_csv import parse_raw_page, profile_of
+from tests.fakes.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "tests/data/ncu/planted"
@@ -25,17 +23,7 @@ ROWS = {row["name"]: row for row in KEPT["plants"]}
 ONLY_WITH_COUNTERS = {"softmax_bank_conflicts", "linear_tiny_tiles"}
 
 
-def _suite() -> ModuleType:
-    found = importlib.util.spec_from_file_location("planted_suite", ROOT / "benchmarks/planted/suite.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
-    return module
-
-
-SUITE = _suite()
+SUITE = load_script(ROOT / "benchmarks/planted/suite.py")
 PLANTS = {plant.name: plant for plant in SUITE.load_plants()}
 #: Those the rules were made with, each of which they must name, and those they were not.
 SEEN = [name for name in ROWS if not PLANTS[name].unseen]

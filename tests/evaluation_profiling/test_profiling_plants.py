@@ -1,10 +1,7 @@
 """The planted kernels: within the policy, right under the interpreter, answered by a hint that can be carried out."""
 
-import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -13,22 +10,13 @@ from kbtui.domain.profile import Bottleneck, Diagnosis, Finding
 from kbtui.evaluation.gate.interpreter import InterpreterGate
 from kbtui.evaluation.policy import check_policy
 from kbtui.evaluation.process import Zygote
+from tests.fakes.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 CHIP = DATA_SHEETS["h200"]
 
 
-def _suite() -> ModuleType:
-    found = importlib.util.spec_from_file_location("planted_suite", ROOT / "benchmarks/planted/suite.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
-    return module
-
-
-SUITE = _suite()
+SUITE = load_script(ROOT / "benchmarks/planted/suite.py")
 PLANTS = SUITE.load_plants()
 named = pytest.mark.parametrize("plant", PLANTS, ids=lambda p: p.name)
 
