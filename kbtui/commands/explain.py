@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from kbtui.commands.verify import EXITS, WHOLE_GATE, gate, verdict_json, verdict_line
+from kbtui.commands.verify import EXITS, gate, verdict_json, verdict_line
 from kbtui.domain.codec import to_plain
 from kbtui.domain.problem import Problem, ProblemSpec, ShapeRole
-from kbtui.domain.rung import DEFAULT_LADDER
+from kbtui.domain.rung import DEFAULT_LADDER, WHOLE_GATE
 from kbtui.domain.verdict import Proof, Verdict
 from kbtui.domain.vetting import Vetting
 from kbtui.engine.ports import Device

@@ -10,7 +10,7 @@ from kbtui.domain.codec import to_plain
 from kbtui.domain.evaluation import EvaluationRequest
 from kbtui.domain.measurement import LiveSample
 from kbtui.domain.problem import Problem, ProblemFormat
-from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, Rung
+from kbtui.domain.rung import DEFAULT_LADDER, WHOLE_GATE, Rung
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.domain.vetting import KERNELBENCH_ALLCLOSE, Vetting
 from kbtui.engine.ports import Device
@@ -22,8 +22,6 @@ EXITS = {
     VerdictKind.REJECTED: ExitCode.NOTHING_BETTER,
     VerdictKind.UNVERIFIED: ExitCode.NO_DEVICE,
 }
-#: Every stage of the gate on every shape, and nothing timed.
-WHOLE_GATE = Rung(CONFIRM, "verify", gate_stage=4, max_pairs=0, process_pairs=0, profile=False, share=1.0)
 
 
 @dataclass(frozen=True, slots=True)

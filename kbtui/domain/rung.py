@@ -36,3 +36,6 @@ DEFAULT_LADDER: tuple[Rung, ...] = (
     Rung(PROFILE, "profile", gate_stage=2, max_pairs=16, process_pairs=3, profile=True, share=0.25),
     Rung(CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.12),
 )
+
+#: Every stage of the gate on every shape, and nothing timed: no rung of a ladder.
+WHOLE_GATE = Rung(CONFIRM, "verify", gate_stage=4, max_pairs=0, process_pairs=0, profile=False, share=1.0)

@@ -8,11 +8,11 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kbtui.domain.evaluation import EvaluationRequest
 from kbtui.domain.measurement import LiveSample
-from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER
+from kbtui.domain.rung import WHOLE_GATE
 from kbtui.domain.verdict import Proof, Verdict
 from kbtui.errors import EngineError
 from kbtui.evaluation.devices.cuda_evaluation import Evaluation
@@ -24,8 +24,6 @@ from kbtui.evaluation.gate.runner import AGE_S, run_aged, run_stage
 from kbtui.evaluation.process import WorkerFailure
 
 _LAST = max(STAGES)
-#: Every stage of the gate, and nothing timed.
-_WHOLE = replace(DEFAULT_LADDER[CONFIRM], gate_stage=_LAST, max_pairs=0, process_pairs=0, profile=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ class WholeGates:
 
     def _anew(self, name: str, source: str) -> Verdict:
         """In the ordinary way, which tells a failure of ours from the candidate's."""
-        request = EvaluationRequest(name, source, _WHOLE, self._seed, 0, None, None)
+        request = EvaluationRequest(name, source, WHOLE_GATE, self._seed, 0, None, None)
         return Evaluation(self._opened, request, _unwatched).run().outcome.verdict
 
     def _gpu(self) -> contextlib.AbstractContextManager[object]:

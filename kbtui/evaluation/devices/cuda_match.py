@@ -87,8 +87,6 @@ class Match:
                 kept = self.rng.randrange(n_calls)
                 taken.extend(self.candidate.timed(n_calls, kept))
                 self._keep(shape, kept)
-                if self.rng.random() < LATE_ODDS:
-                    self.judge_last()
 
     def end_to_end(self, shape: Shape) -> None:
         """Back-to-back time on the host's clock; and the engine's own clock against the child's. Raises FaultError."""
@@ -157,8 +155,6 @@ class Match:
             while len(pairs) < n_pairs:
                 pair = self._pair(len(pairs), opponent, shape)
                 self._keep(shape, pair.kept)
-                if self.rng.random() < LATE_ODDS:
-                    self.judge_last()
                 pairs.append(pair)
                 self._report(shape, opponent, pair, len(pairs))
 
@@ -170,8 +166,10 @@ class Match:
         return pair
 
     def _keep(self, shape: Shape, call: int) -> None:
-        """This call of the last block left its output in the mailbox."""
+        """This call of the last block left its output in the mailbox, to be judged there and then by chance."""
         self._last = _Kept(shape, call % self.sides.copies, self.candidate.nudge_at(call))
+        if self.rng.random() < LATE_ODDS:
+            self.judge_last()
 
     def judge_last(self) -> None:
         """The output of one call, chosen at random, of the last block that was timed on this shape, if any was.
