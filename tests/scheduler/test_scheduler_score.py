@@ -1,9 +1,10 @@
 """S(p, r), term by term."""
 
+import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kbtui.domain.event import Decision, RungCompleted
@@ -48,7 +49,14 @@ def total(*results: RungCompleted) -> float:
 
 @given(SPEEDS, SPEEDS)
 def test_who_is_faster_scores_higher_all_else_being_equal(one: float, other: float) -> None:
+    assume(one == other or not math.isclose(one, other, rel_tol=1e-12))  # neighbours have one logarithm
     assert (one > other) == (total(result(one)) > total(result(other)))
+
+
+@given(SPEEDS)
+@example(0.2)
+def test_a_neighbouring_number_never_scores_the_wrong_way_round(speed: float) -> None:
+    assert total(result(math.nextafter(speed, math.inf))) >= total(result(speed))
 
 
 @given(SPEEDS, st.floats(0.5, 1.0))
