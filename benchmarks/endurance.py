@@ -23,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from kbtui.cores import cores
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import EvaluationRequest
 from kbtui.domain.problem import Problem, ProblemFormat, ProblemSpec, Shape, ShapeRole, Tolerance
@@ -34,10 +35,10 @@ from kbtui.evaluation.devices.model import ModelDevice
 from kbtui.evaluation.nvml import parent_of
 
 #: Compiled ahead: a child that hangs there is killed before its turn comes, where there are cores for the others.
-AHEAD = 24 if (os.cpu_count() or 2) > 4 else 6
+AHEAD = 24 if cores() > 4 else 6
 ONE_IN = 5
 #: Importing and compiling take a candidate's child this many deadlines: it starts a compiler.
-COMPILE_DEADLINES = 2 if (os.cpu_count() or 2) > 4 else 4
+COMPILE_DEADLINES = 2 if cores() > 4 else 4
 REFERENCE = """
 import torch
 

@@ -31,6 +31,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "planted")]
 from pages import split, trimmed  # noqa: E402
 from suite import Plant, Remedy, Workbench, first_hint, load_plants, remedies  # noqa: E402
 
+from kbtui.cores import cores  # noqa: E402
 from kbtui.domain.codec import from_plain, to_plain  # noqa: E402
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec, closest_data_sheet  # noqa: E402
 from kbtui.domain.measurement import Clock  # noqa: E402
@@ -72,7 +73,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         device = described(given.device)
-        with Workbench(device, Path(folder), max(1, (os.cpu_count() or 2) - 2)) as bench:
+        with Workbench(device, Path(folder), max(1, cores() - 2)) as bench:
             suite = Suite(plants, device, bench, Path(folder), given.gpu_timeout)
             run = about(given.device)
             rows = suite.run(not given.no_counters, given.out, say)
@@ -133,7 +134,7 @@ def recompiled(plants: list[Plant], device: DeviceSpec) -> dict[str, Any]:
     """Resources of each plant by this machine's compiler, for that chip: no GPU is needed for them."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         absent = replace(device, clock=Clock.MODELLED)
-        with Workbench(absent, Path(folder), max(1, (os.cpu_count() or 2) - 1)) as bench:
+        with Workbench(absent, Path(folder), max(1, cores() - 1)) as bench:
             return {p.name: to_plain(bench.compiler(p).submit(p.source).result().resources) for p in plants}
 
 
@@ -191,7 +192,7 @@ class Suite:
         self.on_gpu = device.clock is Clock.MEASURED
 
     def run(self, counters: bool, out: Path, say: Any) -> list[dict[str, Any]]:
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as threads:
+        with ThreadPoolExecutor(max_workers=cores()) as threads:
             reports = dict(zip((p.name for p in self.plants), threads.map(self.compiled, self.plants), strict=True))
             say("compiled")
             traces = dict(zip((p.name for p in self.plants), threads.map(self.bench.traced, self.plants), strict=True))
@@ -315,7 +316,7 @@ class Suite:
         """Verdict and gain of every remedy, into the rows; the best that is right is the row's gain."""
         by_name = {p.name: p for p in self.plants}
         jobs = [(row, by_name[row["name"]], i, Remedy(**r)) for row in rows for i, r in enumerate(row["remedies"])]
-        with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as threads:
+        with ThreadPoolExecutor(max_workers=cores()) as threads:
             reports = list(threads.map(lambda j: self.bench.compiler(j[1]).submit(j[3].source).result(), jobs))
         say("remedies compiled")
         fine = [job for job, report in zip(jobs, reports, strict=True) if report.verdict.ok]

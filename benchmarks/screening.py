@@ -31,6 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.waits import Trace, Utilisation, idle_split
+from kbtui.cores import cores
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import EvaluationRequest, Opponent
 from kbtui.domain.measurement import Outcome
@@ -39,7 +40,7 @@ from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, DEFAULT_LADDER, SCREEN
 from kbtui.domain.verdict import Proof
 from kbtui.engine.ports import Device
-from kbtui.evaluation.devices.cuda import QUEUES, CudaDevice, cores
+from kbtui.evaluation.devices.cuda import QUEUES, CudaDevice
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
 from kbtui.evaluation.gate.runner import run_stage
 from kbtui.evaluation.measure.adjudicate import decide

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from shutil import which
 
+from kbtui.cores import usable_cores
 from kbtui.doctor_probes.check import Check, State
 
 NEEDED = ("torch", "triton", "numpy", "textual", "sqlmodel", "GitPython", "libcst", "ollama", "nvidia-ml-py")
@@ -49,14 +50,10 @@ def _numbers(version: str | None) -> tuple[int, ...]:
 
 
 def cores_check() -> Check:
-    cgroup = Path("/sys/fs/cgroup/cpu.max")
-    return judge_cores(len(os.sched_getaffinity(0)), cgroup.read_text() if cgroup.is_file() else "max 100000")
+    return judge_cores(usable_cores())
 
 
-def judge_cores(n_allowed: int, cpu_max: str) -> Check:
-    """``cpu_max`` is a cgroup's quota and period in microseconds, or ``max`` and a period."""
-    quota, _, period = cpu_max.strip().partition(" ")
-    n_cores = n_allowed if quota == "max" or not period else min(n_allowed, int(quota) / int(period))
+def judge_cores(n_cores: float) -> Check:
     found = f"{n_cores:g} usable"
     if n_cores < 2:
         return Check("cores", State.WARN, found, "compiles and interpreted checks take turns: searches are slow here")

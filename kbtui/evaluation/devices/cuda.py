@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from kbtui.cores import cores
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, ProblemReport
 from kbtui.domain.measurement import Clock, Measurement
@@ -197,11 +198,6 @@ class CudaDevice:
     def _close_problem(self) -> None:
         self._held.close()
         self._opened = None
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def _family(opened: OpenedProblem) -> str | None:

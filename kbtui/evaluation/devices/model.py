@@ -4,13 +4,13 @@ The gate runs under Triton's interpreter, the compile is a real one for the chip
 accesses, compiled resources and the data sheet. Nothing here is ever compared with a measured time.
 """
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from kbtui.cores import cores
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, ProblemReport, RungOutcome
 from kbtui.domain.measurement import Clock, LiveSample, Measurement
@@ -57,7 +57,7 @@ class ModelDevice:
         self.spec = spec
         self._call_timeout_s, self._compile_timeout_s = call_timeout_s, compile_timeout_s
         self._root = root
-        self._workers = workers or max(1, (os.cpu_count() or 2) - 1)
+        self._workers = workers or max(1, cores() - 1)
         self._held = ExitStack()
         self._problem: Problem | None = None
         self._interpreting: Zygote | None = None
