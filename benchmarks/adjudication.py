@@ -28,6 +28,7 @@ from statistics import median, pstdev
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.marked_page import between
 from kbtui.commands.profile import on_shape
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent
 from kbtui.domain.measurement import LiveSample
@@ -275,8 +276,6 @@ def main() -> int:
         run(options)
     print(summary(read(options.summary or options.out)))
     if options.docs is not None:
-        from benchmarks.scheduler_study import between  # with fakes of the tests, which a GPU machine may lack
-
         told = page(options.summary or options.out)
         options.docs.write_text(between(options.docs.read_text(), options.mark, told))
     return 0

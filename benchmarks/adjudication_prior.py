@@ -25,7 +25,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.adjudication import Row, read
-from benchmarks.scheduler_study import between
+from benchmarks.marked_page import between
 from kbtui.domain.pool import Pool, PoolCandidate
 from kbtui.domain.rung import MEASURE
 from kbtui.evaluation.devices.replay import ReplayDevice

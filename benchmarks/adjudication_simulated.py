@@ -22,7 +22,7 @@ from statistics import fmean, median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.scheduler_study import between
+from benchmarks.marked_page import between
 from kbtui.domain.measurement import Comparison, Outcome
 from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
 from kbtui.evaluation.measure.adjudicate import Evidence, compare, decide, settled_within

@@ -19,6 +19,7 @@ from statistics import fmean, median
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.marked_page import between
 from benchmarks.pool_ablations import ABLATIONS
 from benchmarks.pool_strategies import Point, Trace, Truth, full_fidelity, halving, hill_climb, search
 from benchmarks.scheduler_plot import Curve, Panel, plot
@@ -248,16 +249,6 @@ def _of_ladder_off(one: Studied, this: Row) -> str:
     if not off or not this.found_wall_s:
         return ""
     return f"; {this.found_wall_s / off:.2f} of the time that the same search takes with the ladder off"
-
-
-def between(page: str, mark: str, text: str) -> str:
-    """The page with what stands between two marks replaced. Raises ValueError where it has no such marks."""
-    begin, end = f"<!-- {mark} -->", f"<!-- end of {mark} -->"
-    before, _, rest = page.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not ended:
-        raise ValueError(f"the page has no {begin} ... {end}")
-    return f"{before}{begin}\n{text}\n{end}{after}"
 
 
 def write(studied: list[Studied], options: argparse.Namespace, took_s: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.pool_ablations import LadderOff, Unpaired, in_any_order, one_structure, only, with_pool
 from benchmarks.pool_strategies import Crowning, Point, Trace, Truth, full_fidelity, halving, hill_climb, search
 from benchmarks.scheduler_plot import Curve, Panel, plot
-from benchmarks.scheduler_study import between, first_within, row_of, strategies
+from benchmarks.scheduler_study import first_within, row_of, strategies
 from kbtui.evaluation.devices.replay import ReplayDevice
 
 POOLS = sorted((Path(__file__).parents[2] / "benchmarks/pools").glob("*h200-2026-11-30.jsonl.gz"))
@@ -102,13 +102,6 @@ def test_a_row_counts_what_was_found_and_what_was_wrongly_crowned() -> None:
 def test_what_was_never_timed_on_every_shape_is_never_near_the_best() -> None:
     assert TRUTH.short("unknown") == math.inf
     assert TRUTH.short(None) == math.inf
-
-
-def test_the_page_keeps_everything_outside_the_marks() -> None:
-    page = "a\n<!-- table -->\nold\n<!-- end of table -->\nb"
-    assert between(page, "table", "new") == "a\n<!-- table -->\nnew\n<!-- end of table -->\nb"
-    with pytest.raises(ValueError, match="has no"):
-        between("nothing", "table", "new")
 
 
 def test_the_plot_is_an_svg_with_a_line_for_every_curve() -> None:
