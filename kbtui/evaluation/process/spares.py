@@ -54,8 +54,8 @@ class Spares:
         """Start what is missing, a few at a time. Returns at once."""
         with self._lock:
             while self._n_wanted() > 0 and self._n_started < self.at_once:
-                self._n_started += 1
                 threading.Thread(target=self._fill, name="spares", daemon=True).start()
+                self._n_started += 1
 
     def hold(self, timeout_s: float) -> None:
         """Stop those that warm up, and start none, until ``release``. Returns when they stand still."""
@@ -87,31 +87,46 @@ class Spares:
             end(spare)
 
     def _fill(self) -> None:
-        """One spare after the other, as long as some are missing."""
-        while True:
+        """One spare after the other, as long as some are missing.
+
+        An error that nobody foresaw is this thread's alone: who waits for a spare goes on, ``fill`` starts another.
+        """
+        warmed = True
+        while warmed:
             with self._lock:
                 self._lock.wait_for(lambda: not self._held)
                 if self._n_wanted(besides_me=True) <= 0:
                     return self._ended()
-            if not self._warmed():
-                with self._lock:
-                    return self._ended()
+            warmed = False
+            try:
+                warmed = self._warmed()
+            finally:
+                if not warmed:
+                    self._ended()
 
     def _warmed(self) -> bool:
         """False where this kind cannot start: it shows its reason where it is spawned, in the caller's hands."""
         worker = self._forked()
         if worker is None:
             return False
+        warm = False
         try:
             worker.await_start()
             self.finish(worker)
+            warm = True
         except WorkerFailure:
-            worker.kill()
             return False
         finally:
             with self._lock:
                 self._warming.discard(worker)
+            if not warm:
+                self._let_go(worker)
         return self._kept(worker)
+
+    def _let_go(self, worker: Worker) -> None:
+        with self._lock:
+            self._paused.discard(worker)
+        worker.kill()
 
     def _forked(self) -> Worker | None:
         with self._lock:
@@ -120,7 +135,7 @@ class Spares:
         worker = None
         try:
             worker = self._start()
-        except EngineError:
+        except (EngineError, OSError):
             return None
         finally:
             with self._lock:
@@ -144,12 +159,13 @@ class Spares:
                 self._spares.append(worker)
                 self._lock.notify_all()
                 return True
-        worker.kill()
+        self._let_go(worker)
         return False
 
     def _ended(self) -> None:
-        self._n_started -= 1
-        self._lock.notify_all()
+        with self._lock:
+            self._n_started -= 1
+            self._lock.notify_all()
 
     def _n_wanted(self, besides_me: bool = False) -> int:
         return 0 if self._held else self.size - len(self._spares) - self._n_started + besides_me
