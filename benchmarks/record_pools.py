@@ -11,9 +11,10 @@ the questions to a generator come with hints, half without, so that a replay can
 
 What makes it cheap, and leaves the record what a run would have left: all candidates are asked the gate's questions of
 one seed, as those of one run are, so that the referee knows the answers; what comes next compiles ahead for every
-stage of the gate; a candidate far behind the fastest gets the fewest pairs; and a confirmation takes turns with the
-first kernel alone, because a replay draws the times of either side by itself. One in eight meets the best so far and
-PyTorch too, as a confirmation of a run does: what that costs more, a replay adds to the others.
+stage of the gate; on a GPU another candidate is evaluated while one grows old for the gate's last question; a candidate
+clearly behind the fastest gets the fewest pairs; and a confirmation takes turns with the first kernel alone, because a
+replay draws the times of either side by itself. One in eight meets the best so far and PyTorch too, as a confirmation
+of a run does: what that costs more, a replay adds to the others.
 
 Effects: the device; one file of JSON lines a sample in --work, appended to after each candidate; pools in --out.
 """
@@ -27,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -42,7 +44,7 @@ from kbtui.domain.measurement import LiveSample
 from kbtui.domain.pool import Pool, PoolCandidate, PoolHeader, RecordedRung, ShapeSamples
 from kbtui.domain.problem import Problem
 from kbtui.domain.profile import Diagnosis
-from kbtui.domain.proposal import Phase, ProposalRequest
+from kbtui.domain.proposal import Hint, Phase, ProposalRequest
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
 from kbtui.engine.ports import Device, Generator
 from kbtui.errors import KbtuiError
@@ -63,8 +65,11 @@ PROFILE_ONE_IN = 12
 MEETS_ALL_ONE_IN, MEETS_ALL = 8, 4
 #: Questions are asked ahead until so many answers wait; they compile meanwhile.
 AHEAD = 6
-#: Far behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process do.
-FAR_BEHIND, FEWEST_PAIRS = 1.35, 4
+#: Clearly behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process
+#: do. A run might take more: evaluating everything at full fidelity costs at least what is recorded.
+CLEARLY_BEHIND, FEWEST_PAIRS = 1.2, 4
+#: Candidates under way at a time on a GPU: one has it, one grows old without it, one waits for its compilers.
+UNDER_WAY = 3
 #: A kept sample is rounded to so many decimals of a microsecond: a nanosecond is below any noise here.
 SAMPLE_DECIMALS = 3
 #: The gate's questions, as a run's seed fixes them.
@@ -192,14 +197,28 @@ def speed_at(recorded: RecordedRung | None, origin: Origin) -> float | None:
 
 
 def confirming_rung(measured: float | None, fastest: float) -> Rung:
-    """With the fewest pairs for who is far behind: where it stands is plain. Both are speeds over the first kernel."""
-    behind = measured is not None and measured * FAR_BEHIND < fastest
+    """With the fewest pairs for who is clearly behind: where it stands is plain. Both are speeds over the first."""
+    behind = measured is not None and measured * CLEARLY_BEHIND < fastest
     return replace(DEFAULT_LADDER[CONFIRM], max_pairs=FEWEST_PAIRS) if behind else DEFAULT_LADDER[CONFIRM]
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A candidate that is being evaluated: the place it was begun at, from 0 on, and when (time.monotonic)."""
+
+    place: int
+    parent: str | None
+    proposal: Proposal
+    began: float
+
+    @property
+    def profiled(self) -> bool:
+        return self.place % PROFILE_ONE_IN == 0
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Puts questions and evaluates the answers, one candidate after the other, until the time is over."""
+    """Puts questions and evaluates the answers until the time is over, ``at_once`` of them side by side."""
 
     device: Device
     problem: Problem
@@ -207,29 +226,47 @@ class Recorder:
     recording: Recording
     report: ProblemReport
     say: Callable[[str], None]
+    at_once: int = 1
     longest_s: dict[bool, float] = field(default_factory=dict)
+    _under_way: "dict[Future[PoolCandidate], UnderWay]" = field(default_factory=dict)
 
     def run(self, n_candidates: int, left_s: Callable[[], float]) -> None:
         """At most this many in all; none is begun that might not be finished in the time left."""
-        while len(self.recording.candidates) < n_candidates and left_s() > self._likely_s():
-            if not self._plan():
-                return
-            for _, proposal in self.recording.planned[:AHEAD]:
+        with ThreadPoolExecutor(self.at_once) as threads:
+            while self._begin(threads, n_candidates, left_s) or self._under_way:
+                for future in wait(self._under_way, return_when=FIRST_COMPLETED).done:
+                    self._finish(future)
+
+    def _begin(self, threads: ThreadPoolExecutor, n_candidates: int, left_s: Callable[[], float]) -> bool:
+        """Have as many under way as there may be; whether any is that was not."""
+        before = len(self._under_way)
+        while len(self._under_way) < self.at_once:
+            place = len(self.recording.candidates) + len(self._under_way)
+            if place >= n_candidates or left_s() <= self._likely_s(place) or not self._plan():
+                break
+            waiting = self._waiting()
+            for _, proposal in waiting[:AHEAD]:
                 compile_ahead(self.device, proposal.source)
-            began, profiled = time.monotonic(), self._profiled()
-            parent, proposal = self.recording.planned[0]
-            candidate = self._evaluated(parent, proposal)
-            self.recording.append("candidate", candidate)
-            took_s = time.monotonic() - began
-            self.longest_s[profiled] = max(self.longest_s.get(profiled, 0.0), took_s)
-            self.say(self._line(candidate, took_s))
+            begun = UnderWay(place, *waiting[0], time.monotonic())
+            self._under_way[threads.submit(self._evaluated, begun)] = begun
+        return len(self._under_way) > before
 
-    def _profiled(self) -> bool:
-        return len(self.recording.candidates) % PROFILE_ONE_IN == 0
+    def _finish(self, future: "Future[PoolCandidate]") -> None:
+        begun = self._under_way.pop(future)
+        candidate = future.result()
+        self.recording.append("candidate", candidate)
+        took_s = time.monotonic() - begun.began
+        self.longest_s[begun.profiled] = max(self.longest_s.get(begun.profiled, 0.0), took_s)
+        self.say(self._line(candidate, took_s))
 
-    def _likely_s(self) -> float:
-        """What the next candidate takes at most, as far as others of its kind tell."""
-        return self.longest_s.get(self._profiled(), max(self.longest_s.values(), default=0.0))
+    def _waiting(self) -> list[tuple[str | None, Proposal]]:
+        """Planned, and not begun."""
+        begun = {source_sha(u.proposal.source) for u in self._under_way.values()}
+        return [p for p in self.recording.planned if source_sha(p[1].source) not in begun]
+
+    def _likely_s(self, place: int) -> float:
+        """What a candidate takes at most, as far as others of its kind tell."""
+        return self.longest_s.get(place % PROFILE_ONE_IN == 0, max(self.longest_s.values(), default=0.0))
 
     def _plan(self) -> bool:
         """Have answers wait, so that they compile meanwhile; False where nobody has anything left to say.
@@ -237,13 +274,13 @@ class Recorder:
         The first kernel comes before all, but after the drafts were asked for.
         """
         recording = self.recording
-        while len(recording.planned) < AHEAD and self._ask():
+        while len(self._waiting()) < AHEAD and self._ask():
             pass
-        if not recording.candidates:
+        if not recording.candidates and not self._under_way:
             assert self.problem.kernel_source is not None
             first = Proposal(self.problem.kernel_source, Origin("seed", "first_kernel"), "first", "the first kernel")
             recording.planned = [(None, first), *(p for p in recording.planned if p[1].source != first.source)]
-        return bool(recording.planned)
+        return bool(self._waiting())
 
     def _ask(self) -> bool:
         """Ask until somebody answers; False where nobody does."""
@@ -260,7 +297,7 @@ class Recorder:
     def _answers(self, question: Question) -> tuple[Proposal, ...]:
         phase = Phase.NARROW if question.parent else Phase.COARSE
         diagnosis = diagnosis_of(question.parent) if question.parent else None
-        hints = ()
+        hints: tuple[Hint, ...] = ()
         if question.hinted:
             family, arch = self.report.family, self.device.spec.arch
             hints = choose_hints(load_hints(), family, diagnosis, phase, (), HINTS_A_QUESTION, arch)
@@ -273,47 +310,44 @@ class Recorder:
         found = self.generators[question.generator].propose(request)
         return tuple(p if p.origin.hint in chosen else replace(p, origin=replace(p.origin, hint=None)) for p in found)
 
-    def _evaluated(self, parent: str | None, proposal: Proposal) -> PoolCandidate:
-        rungs: list[RecordedRung] = []
-        passed = -1
-        for index in (COMPILE, SCREEN, MEASURE, *((PROFILE,) if self._profiled() else ()), CONFIRM):
-            rung = DEFAULT_LADDER[index] if index < CONFIRM else self._confirming(rungs, proposal.origin)
-            request = self._request(proposal, rung, passed)
+    def _evaluated(self, begun: UnderWay) -> PoolCandidate:
+        """In a thread of its own where several are under way."""
+        proposal, rungs, passed = begun.proposal, list[RecordedRung](), -1
+        for index in (COMPILE, SCREEN, MEASURE, *((PROFILE,) if begun.profiled else ()), CONFIRM):
+            request = self._request(begun, index, passed)
             if index == CONFIRM:
-                request = self._meeting(request)
+                request = self._meeting(begun, replace(request, rung=self._confirming(rungs, proposal.origin)))
             evaluated = self.device.evaluate(request, _unwatched)
             rungs.append(_recorded(index, evaluated))
             if not evaluated.outcome.verdict.ok:
                 break
             passed = max(passed, evaluated.outcome.verdict.stage)
         return PoolCandidate(
-            source_sha(proposal.source), proposal.source, parent, proposal.origin, proposal.structure,
+            source_sha(proposal.source), proposal.source, begun.parent, proposal.origin, proposal.structure,
             proposal.summary, proposal.notes, tuple(rungs),
         )  # fmt: skip
 
     def _confirming(self, rungs: list[RecordedRung], origin: Origin) -> Rung:
-        others = (speed_at(c.at(MEASURE), c.origin) for c in self.recording.candidates)
+        others = (speed_at(c.at(MEASURE), c.origin) for c in tuple(self.recording.candidates))
         measured = next((speed_at(r, origin) for r in rungs if r.rung == MEASURE), None)
         return confirming_rung(measured, max((s for s in others if s), default=0.0))
 
-    def _meeting(self, request: EvaluationRequest) -> EvaluationRequest:
+    def _meeting(self, begun: UnderWay, request: EvaluationRequest) -> EvaluationRequest:
         """Against the first kernel alone, or against all that a run's confirmation meets."""
-        done = self.recording.candidates
-        meets_all = len(done) % MEETS_ALL_ONE_IN == MEETS_ALL
-        if isinstance(self.device, CudaDevice):
-            timed = tuple(b.name for b in self.report.baselines if b.measurement)
-            self.device.compare_with(timed if meets_all else ())
+        if begun.place % MEETS_ALL_ONE_IN != MEETS_ALL:
+            return replace(request, baselines=())
+        done = tuple(self.recording.candidates)
         best = max(((s, n) for n, c in enumerate(done) if (s := speed_of(c))), default=None)
-        if not meets_all or best is None:
+        if best is None:
             return request
         return replace(request, incumbent=Opponent(f"c{best[1] + 1:04d}", done[best[1]].source))
 
-    def _request(self, proposal: Proposal, rung: Rung, passed: int) -> EvaluationRequest:
+    def _request(self, begun: UnderWay, rung: int, passed: int) -> EvaluationRequest:
         """The first kernel meets itself: its times then come in pairs and by process, as everybody's do."""
         first = self.problem.kernel_source
         opponent = Opponent("first", first) if first else None
-        name = f"c{len(self.recording.candidates) + 1:04d}"
-        return EvaluationRequest(name, proposal.source, rung, SEED, passed, None, opponent)
+        name, source = f"c{begun.place + 1:04d}", begun.proposal.source
+        return EvaluationRequest(name, source, DEFAULT_LADDER[rung], SEED, passed, None, opponent)
 
     def _line(self, candidate: PoolCandidate, took_s: float) -> str:
         last, speed = candidate.highest, speed_of(candidate)
@@ -380,13 +414,15 @@ def record(options: argparse.Namespace, name: str, until: float) -> bool:
             report = device.open(problem)
             if recording.header is None:
                 recording.append("header", header_of(device, problem, name, report, time.monotonic() - began))
-            recorder = Recorder(device, problem, make_generators(GENERATORS), recording, report, _say)
+            at_once = UNDER_WAY if isinstance(device, CudaDevice) else 1
+            recorder = Recorder(device, problem, make_generators(GENERATORS), recording, report, _say, at_once)
             recorder.run(options.candidates, lambda: until - time.monotonic())
         finally:
             device.close()
     exhausted = not recording.planned and next_question(recording, GENERATORS) is None
     if len(recording.candidates) < options.candidates and not exhausted:
         return False
+    options.out.mkdir(parents=True, exist_ok=True)
     out = options.out / f"{name}-{_slug(device.spec.name)}-full.jsonl.gz"
     write_pool(out, recording.pool())
     speeds = [s for c in recording.candidates if (s := speed_of(c))]

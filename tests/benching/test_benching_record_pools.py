@@ -1,12 +1,13 @@
 """Recording a pool: in slices that resume, failures kept, and what comes out plays back."""
 
 import itertools
+import threading
 from pathlib import Path
 
 import pytest
 
 from benchmarks.record_pools import (
-    FAR_BEHIND,
+    CLEARLY_BEHIND,
     FEWEST_PAIRS,
     PROFILE_ONE_IN,
     Asked,
@@ -29,14 +30,17 @@ from tests.fakes.search import PROBLEM, Numbered, PlantedDevice
 NAMES = ("playbook",)
 
 
-def recorded(path: Path, n: int, calls: int | None = None, device: PlantedDevice | None = None) -> Recording:
+def recorded(
+    path: Path, n: int, calls: int | None = None, device: PlantedDevice | None = None, at_once: int = 1
+) -> Recording:
     """One call that records up to ``n`` candidates, cut short after so many looks at the clock."""
     recording, device = Recording.read(path), device or PlantedDevice()
     report = device.open(PROBLEM)
     if recording.header is None:
         recording.append("header", header_of(device, PROBLEM, "toy", report, 1.0))
     looks = itertools.count()
-    recorder = Recorder(device, PROBLEM, {"playbook": Numbered("playbook")}, recording, report, lambda _line: None)
+    generators = {"playbook": Numbered("playbook")}
+    recorder = Recorder(device, PROBLEM, generators, recording, report, lambda _line: None, at_once)
     recorder.run(n, lambda: 1e9 if calls is None or next(looks) < calls else -1.0)
     return recording
 
@@ -122,8 +126,8 @@ def test_the_first_kernels_speed_is_one_and_of_who_was_not_confirmed_nothing_is_
     assert all(speed_of(c) is None for c in wrong)
 
 
-def test_who_is_far_behind_is_confirmed_by_fewer_pairs_and_by_as_many_processes() -> None:
-    near, far = confirming_rung(1.0, 0.99 * FAR_BEHIND), confirming_rung(1.0, 1.01 * FAR_BEHIND)
+def test_who_is_clearly_behind_is_confirmed_by_fewer_pairs_and_by_as_many_processes() -> None:
+    near, far = confirming_rung(1.0, 0.99 * CLEARLY_BEHIND), confirming_rung(1.0, 1.01 * CLEARLY_BEHIND)
     assert near == confirming_rung(None, 3.0) == DEFAULT_LADDER[CONFIRM]
     assert far.max_pairs == FEWEST_PAIRS < near.max_pairs
     assert (far.process_pairs, far.gate_stage) == (near.process_pairs, near.gate_stage)
@@ -172,3 +176,28 @@ def test_answers_wait_while_others_are_evaluated(tmp_path: Path) -> None:
 
     sources = [c.source for c in recorded(tmp_path / "toy.jsonl", 3, device=Compiling()).candidates]
     assert sources == ahead
+
+
+@pytest.mark.parametrize("cut", [None, 4], ids=["in one call", "in two"])
+def test_side_by_side_everybody_is_evaluated_once_and_under_a_name_of_its_own(tmp_path: Path, cut: int | None) -> None:
+    names: list[tuple[str, str]] = []
+    inside, most = [0], [0]
+    together = threading.Barrier(3)
+
+    class Watched(PlantedDevice):
+        def evaluate(self, request: EvaluationRequest, on_sample: object) -> Evaluated:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            if request.candidate in ("c0001", "c0002", "c0003") and request.rung.index == COMPILE:
+                together.wait(20.0)
+            names.append((request.candidate, request.source))
+            found = super().evaluate(request, on_sample)
+            inside[0] -= 1
+            return found
+
+    if cut is not None:
+        recorded(tmp_path / "toy.jsonl", cut, device=Watched(), at_once=3)
+    candidates = recorded(tmp_path / "toy.jsonl", 9, device=Watched(), at_once=3).candidates
+    assert most == [3]
+    assert len({c.source_sha for c in candidates}) == len(candidates) == 9
+    assert len({name for name, _ in names}) == len({source for _, source in names}) == len(set(names)) == 9
