@@ -21,7 +21,8 @@ class Opponent:
 class EvaluationRequest:
     """One candidate at one rung. ``passed_stage`` is the gate stage it already holds a verdict for (-1: none).
 
-    ``incumbent`` is the best on that rung so far; ``first`` the problem's first verified kernel.
+    ``incumbent`` is the best on that rung so far; ``first`` the problem's first verified kernel. ``baselines`` are
+    those to meet at a confirmation, of those that could be timed; None: all of them.
     """
 
     candidate: str
@@ -32,6 +33,7 @@ class EvaluationRequest:
     incumbent: Opponent | None
     first: Opponent | None
     champion: Opponent | None = None
+    baselines: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 from kbtui.errors import DeviceError
 
@@ -58,3 +59,32 @@ class GpuLock:
                     f"process {self.owner()} holds the GPU", "wait for it to finish, or choose another GPU"
                 )
             time.sleep(_POLL_S)
+
+
+class Turn:
+    """One holder's turn with a GPU. ``held_s``: how long it has held it, less what it stood aside."""
+
+    def __init__(self, lock: GpuLock, timeout_s: float = 600.0) -> None:
+        self._lock, self._timeout_s, self._held = lock, timeout_s, contextlib.ExitStack()
+        self._since: float | None = None
+        self.held_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._held.enter_context(self._lock.held(self._timeout_s))
+        self._since = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._since is not None:
+            self.held_s += time.monotonic() - self._since
+            self._since = None
+        self._held.close()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Others may have it while this is entered. Raises DeviceError where one of them does not give it back."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()

@@ -65,11 +65,12 @@ def rung(index: int, **changes: object) -> Rung:
 
 def evaluate(
     opened: OpenedProblem, source: str, rung: Rung, incumbent: str | None = None, first: str | None = None,
-    passed_stage: int = 0,
+    passed_stage: int = 0, baselines: tuple[str, ...] | None = None,
 ) -> tuple[Evaluated, list[LiveSample]]:  # fmt: skip
     live: list[LiveSample] = []
     request = EvaluationRequest(
         "c0002", source, rung, 7, passed_stage,
         Opponent("c0001", incumbent) if incumbent else None, Opponent("c0000", first) if first else None,
+        baselines=baselines,
     )  # fmt: skip
     return Evaluation(opened, request, live.append).run(), live

@@ -1,9 +1,12 @@
 """The device's logic from rung to rung, with the CPU standing in for the GPU: everything but CUDA itself is real."""
 
+import contextlib
 import importlib.util
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -18,6 +21,7 @@ from kbtui.evaluation.devices.cuda_gates import WholeGates
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.gate import runner
 from kbtui.evaluation.gate.clients import RefereeClient
+from kbtui.evaluation.gpu_lock import Turn
 from kbtui.evaluation.nvml import parent_of
 from kbtui.evaluation.process import Worker, Zygote
 
@@ -56,6 +60,39 @@ def test_a_confirmation_takes_turns_with_every_baseline(opened: OpenedProblem) -
     assert found.outcome.measurement is not None, found.outcome.verdict
     assert [c.against for c in found.outcome.measurement.comparisons] == ["first", "eager", "copy", "read"]
     assert {c.n_processes for c in found.outcome.measurement.comparisons} == {2}
+
+
+def test_a_confirmation_meets_those_baselines_that_it_is_asked_to(opened: OpenedProblem) -> None:
+    against, few = replace(opened, baselines=("eager", "copy")), rung(4, max_pairs=1, process_pairs=2)
+    for asked, met in (((), []), (("copy", "read"), ["copy"])):
+        found, _ = evaluate(against, PLAIN, few, first=SLOW, passed_stage=4, baselines=asked)
+        assert found.outcome.measurement is not None, found.outcome.verdict
+        assert [c.against for c in found.outcome.measurement.comparisons] == ["first", *met]
+
+
+def test_while_one_grows_old_another_has_the_gpu(opened: OpenedProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(runner.AGE_S, Proof.GPU, (9.0, 9.1))
+    waits = threading.Event()
+    aside = Turn.aside
+
+    @contextlib.contextmanager
+    def told(turn: Turn) -> Iterator[None]:
+        with aside(turn):
+            waits.set()
+            yield
+
+    monkeypatch.setattr(Turn, "aside", told)
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(
+            evaluate, opened, PLAIN, rung(4, max_pairs=1, process_pairs=2), first=SLOW, passed_stage=2
+        )
+        assert waits.wait(60.0)
+        other, _ = evaluate(opened, SLOW, rung(2, **FEW), incumbent=PLAIN, passed_stage=1)
+        assert not first.done()
+        old, _ = first.result()
+    assert other.outcome.verdict.ok, other.outcome.verdict
+    assert old.outcome.verdict.ok, old.outcome.verdict
+    assert old.outcome.wall_s > 9.0 > old.outcome.gpu_s
 
 
 def test_rung_zero_compiles_and_bounds(opened: OpenedProblem) -> None:

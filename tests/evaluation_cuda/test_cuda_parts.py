@@ -1,3 +1,4 @@
+import contextlib
 import ctypes
 import json
 import os
@@ -18,7 +19,7 @@ from kbtui.evaluation.devices.cuda_match import clocks_agree
 from kbtui.evaluation.devices.cuda_opened import lately
 from kbtui.evaluation.devices.cuda_sides import Side, Sides
 from kbtui.evaluation.devices.triton_cache import copy_cache
-from kbtui.evaluation.gpu_lock import GpuLock
+from kbtui.evaluation.gpu_lock import GpuLock, Turn
 from kbtui.evaluation.nvml import GpuState, parent_of, throttle_reasons
 from kbtui.evaluation.roles import cuda_driver
 from kbtui.evaluation.roles.arena import LARGE_PAGE, whole_pages
@@ -100,6 +101,27 @@ def test_the_lock_names_its_owner_and_is_dropped_when_the_owner_dies(tmp_path: P
     with lock.held(timeout_s=1.0):
         assert lock.owner() == os.getpid()
     assert lock.owner() is None
+
+
+def test_who_stands_aside_has_the_gpu_no_more_and_takes_it_back(tmp_path: Path) -> None:
+    turn, other = Turn(GpuLock("GPU-1", tmp_path)), GpuLock("GPU-1", tmp_path)
+    with turn:
+        assert other.owner() == os.getpid()
+        before = turn.held_s
+        with turn.aside(), other.held(timeout_s=1.0):
+            assert turn.held_s > before
+            told = turn.held_s
+        assert other.owner() == os.getpid()
+        assert turn.held_s == told, "what it stood aside is not counted"
+    assert other.owner() is None
+    assert turn.held_s > told
+
+
+def test_who_cannot_take_it_back_says_so_and_holds_nothing(tmp_path: Path) -> None:
+    turn, other = Turn(GpuLock("GPU-1", tmp_path), timeout_s=0.05), GpuLock("GPU-1", tmp_path)
+    with contextlib.ExitStack() as others, pytest.raises(DeviceError, match="holds the GPU"), turn, turn.aside():
+        others.enter_context(other.held())
+    assert other.owner() is None
 
 
 def test_only_throttling_that_spoils_a_timing_counts() -> None:

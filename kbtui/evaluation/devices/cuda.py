@@ -51,7 +51,8 @@ QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 
 
 class CudaDevice:
-    """``cuda:N``. ``evaluate`` runs one candidate at a time; ``prefetch`` compiles others meanwhile.
+    """``cuda:N``. ``prefetch`` compiles while others are evaluated. Of several threads in ``evaluate`` one has the GPU
+    at a time; what another waits for meanwhile, it waits for without it.
 
     ``baselines``: what is timed when a problem is opened; those that could be are compared with at a confirmation.
     Raises DeviceError where there is no such device.
@@ -133,12 +134,8 @@ class CudaDevice:
     def leave_out(self, baseline: str) -> None:
         """Compare no more with a baseline that broke."""
         if self._opened is not None:
-            self.compare_with(tuple(name for name in self._opened.baselines if name != baseline))
-
-    def compare_with(self, baselines: tuple[str, ...]) -> None:
-        """At confirmations from now on; of those that could be timed."""
-        if self._opened is not None:
-            self._opened = replace(self._opened, baselines=baselines)
+            left = tuple(name for name in self._opened.baselines if name != baseline)
+            self._opened = replace(self._opened, baselines=left)
 
     def close(self) -> None:
         """End every child. Idempotent."""

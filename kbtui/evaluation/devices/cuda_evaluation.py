@@ -4,7 +4,6 @@ import contextlib
 import json
 import random
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -25,7 +24,8 @@ from kbtui.evaluation.devices.cuda_sides import OpponentError, Side
 from kbtui.evaluation.gate.clients import Caller, RefereeError
 from kbtui.evaluation.gate.failures import device_is_suspect, verdict_of_failure
 from kbtui.evaluation.gate.plan import STAGES, stages_to_run
-from kbtui.evaluation.gate.runner import run_aged, run_stage
+from kbtui.evaluation.gate.runner import drawn_age_s, run_aged, run_stage
+from kbtui.evaluation.gpu_lock import Turn
 from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import looks
@@ -52,13 +52,13 @@ class Evaluation:
         self.shapes = self.spec.timed_at(max(self.rung.index, SCREEN)) or self.spec.shapes_of(ShapeRole.TUNE)[:1]
         self.rng = random.Random(f"{request.seed}/{request.candidate}/{self.rung.index}")
         self.attachments: list[Attachment] = []
-        self.gpu_s = 0.0
+        self.turn = Turn(opened.lock)
         self._asked: _Asked | None = None
 
     def run(self) -> Evaluated:
         began = time.monotonic()
         outcome = self._outcome()
-        outcome = replace(outcome, gpu_s=self.gpu_s, wall_s=time.monotonic() - began)
+        outcome = replace(outcome, gpu_s=self.turn.held_s, wall_s=time.monotonic() - began)
         return Evaluated(outcome, tuple(self.attachments))
 
     def _outcome(self) -> RungOutcome:
@@ -67,7 +67,7 @@ class Evaluation:
         if not report.verdict.ok or self.rung.index == COMPILE:
             return base
         try:
-            with self._on_gpu():
+            with self.turn:
                 return self._twice(base)
         except DeviceError as error:
             return replace(base, verdict=self._ours(Reason.DEVICE_LOST, str(error)))
@@ -82,15 +82,6 @@ class Evaluation:
             return futures[0].result()
         reports = [f.result() for f in futures]
         return next((r for r in reports if not r.verdict.ok), reports[0])
-
-    @contextlib.contextmanager
-    def _on_gpu(self) -> Iterator[None]:
-        with self.opened.lock.held():
-            began = time.monotonic()
-            try:
-                yield
-            finally:
-                self.gpu_s += time.monotonic() - began
 
     def _twice(self, base: RungOutcome) -> RungOutcome:
         """A failure of ours gets a second try with new children; then it is unverified."""
@@ -150,14 +141,19 @@ class Evaluation:
     def _aged(self, side: Side, asked: "_Asked") -> Verdict:
         """The gate's last question, to a process that has stood still since it was gated: its clocks went on.
 
-        Raises OpponentError where the arena that it sees is gone with its referee.
+        Others may have the GPU until it is old enough. Raises OpponentError where the arena that it sees is gone with
+        its referee.
         """
+        aged_at = asked.since + drawn_age_s(Proof.GPU)
+        if (wait_s := aged_at - time.monotonic()) > 0:
+            with self.turn.aside():
+                time.sleep(wait_s)
         referee = self.opened.sides.referee
         if referee.worker is not asked.referee:
             raise OpponentError("referee: it was started anew while a candidate waited")
         side.worker.go_on()
         stage, seed = self.rung.gate_stage, self.request.seed
-        return run_aged(referee, side.client, self.spec, stage, seed, Proof.GPU, since=asked.since)
+        return run_aged(referee, side.client, self.spec, stage, seed, Proof.GPU, aged_at=aged_at)
 
     def _timed(self, side: Side, verdict: Verdict, base: RungOutcome) -> RungOutcome:
         log = MatchLog(tuple(s.name for s in self.shapes))
@@ -239,10 +235,16 @@ class Evaluation:
             mine = threads.submit(sides.candidate, request.candidate, request.source)
             others = [threads.submit(sides.opponent, name, o.source) for name, o in named.items()]
             if confirming:
-                others += [threads.submit(sides.baseline, name) for name in self.opened.baselines]
+                others += [threads.submit(sides.baseline, name) for name in self._baselines]
         started = [future.result().worker for future in (mine, *others) if future.exception() is None]
         held.callback(_kill_all, started)
         return mine.result(), tuple(f.result() for f in others)
+
+    @property
+    def _baselines(self) -> tuple[str, ...]:
+        """Of those that could be timed, whom this confirmation is to meet."""
+        timed, asked = self.opened.baselines, self.request.baselines
+        return timed if asked is None else tuple(name for name in timed if name in asked)
 
     def _match(self, side: Side, opponents: tuple[Side, ...], log: MatchLog) -> Match:
         return self.opened.match(side, opponents, log, self.rng, self.on_sample, self.rung.max_pairs)

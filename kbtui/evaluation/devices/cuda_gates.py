@@ -20,7 +20,7 @@ from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.devices.cuda_sides import Side
 from kbtui.evaluation.gate.clients import Caller, RefereeError
 from kbtui.evaluation.gate.plan import STAGES
-from kbtui.evaluation.gate.runner import AGE_S, run_aged, run_stage
+from kbtui.evaluation.gate.runner import AGE_S, drawn_age_s, run_aged, run_stage
 from kbtui.evaluation.process import WorkerFailure
 
 _LAST = max(STAGES)
@@ -125,9 +125,8 @@ class WholeGates:
         if sides.referee.worker is not waiting.referee:
             return None
         waiting.side.worker.go_on()
-        verdict = run_aged(
-            sides.referee, waiting.side.client, spec, _LAST, self._seed, Proof.GPU, since=waiting.since
-        )  # fmt: skip
+        aged_at = waiting.since + drawn_age_s(Proof.GPU)
+        verdict = run_aged(sides.referee, waiting.side.client, spec, _LAST, self._seed, Proof.GPU, aged_at=aged_at)
         if verdict.ok:
             return waiting.verdict
         waiting.side.worker.kill()  # as above

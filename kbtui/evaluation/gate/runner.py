@@ -52,12 +52,12 @@ def run_stage(
 
 def run_aged(
     referee: RefereeClient, candidate: CandidateClient, spec: ProblemSpec, stage: int, seed: int, proof: Proof,
-    *, since: float,
+    *, aged_at: float,
 ) -> Verdict:  # fmt: skip
-    """What ``run_stage`` left out, of a candidate that first ran at ``since`` (time.monotonic); verified where that
-    is nothing. Waits where it is not old enough yet. Raises RefereeError."""
+    """What ``run_stage`` left out, of a candidate that is old enough at ``aged_at`` (time.monotonic, by an age that
+    ``drawn_age_s`` gave); verified where that is nothing. Waits where it is not yet. Raises RefereeError."""
     checks = [c for c in plan(spec, stage, seed, proof) if c.kind is CheckKind.AGED]
-    return _through(checks, referee, candidate, spec, stage, _Progress(proof, since + drawn_age_s(proof)))
+    return _through(checks, referee, candidate, spec, stage, _Progress(proof, aged_at))
 
 
 def drawn_age_s(proof: Proof, rng: random.Random = _SYSTEM) -> float:
