@@ -6,14 +6,14 @@ One command that resumes: it goes on where the last call stopped, takes the samp
 the others, until --seconds are over) and writes a pool as soon as a sample has all of its candidates; the same call
 again and again ends with all pools written. A call that is killed loses the candidate it was at. Calls on two GPUs of
 one machine, each with samples of its own, go side by side. Nothing is pruned: every candidate climbs to the confirm
-rung, through every stage of the gate, unless it is found wrong, which is kept too. One in twelve is profiled. Half of
+rung, through every stage of the gate, unless it is found wrong, which is kept too. One in twenty is profiled. Half of
 the questions to a generator come with hints, half without, so that a replay can tell what hints are worth.
 
 What makes it cheap, and leaves the record what a run would have left: all candidates are asked the gate's questions of
 one seed, as those of one run are, so that the referee knows the answers; what comes next compiles ahead for every
 stage of the gate; on a GPU another candidate is evaluated while one grows old for the gate's last question; a candidate
 clearly behind the fastest gets the fewest pairs; and a confirmation takes turns with the first kernel alone, because a
-replay draws the times of either side by itself. One in eight meets the best so far and PyTorch too, as a confirmation
+replay draws the times of either side by itself. One in sixteen meets the best so far and PyTorch too, as a confirmation
 of a run does: what that costs more, a replay adds to the others.
 
 Effects: the device; one file of JSON lines a sample in --work, appended to after each candidate; pools in --out.
@@ -60,16 +60,18 @@ ROOT = Path(__file__).parents[1]
 GENERATORS = ("playbook", "rewrites")
 #: Drafts of every structure, about twice, come before anything else; then so many answers to a question.
 DRAFTS, ANSWERS = 14, 2
-PROFILE_ONE_IN = 12
+PROFILE_ONE_IN = 20
 #: The fifth of so many is confirmed as a run confirms: against the best so far and PyTorch, beside the first kernel.
-MEETS_ALL_ONE_IN, MEETS_ALL = 8, 4
+MEETS_ALL_ONE_IN, MEETS_ALL = 16, 4
 #: Questions are asked ahead until so many answers wait; they compile meanwhile.
 AHEAD = 6
 #: Clearly behind: slower by this factor than the fastest of the pool on the measure rung. Then so few pairs a process
 #: do. A run might take more: evaluating everything at full fidelity costs at least what is recorded.
-CLEARLY_BEHIND, FEWEST_PAIRS = 1.2, 4
-#: Candidates under way at a time on a GPU: one has it, one grows old without it, one waits for its compilers.
-UNDER_WAY = 3
+CLEARLY_BEHIND, FEWEST_PAIRS = 1.1, 4
+#: Candidates under way at a time on a GPU: one has it, the other grows old without it or waits for its compilers.
+UNDER_WAY = 2
+#: Who was lately finished tells how long the next one takes.
+LATELY = 5
 #: A kept sample is rounded to so many decimals of a microsecond: a nanosecond is below any noise here.
 SAMPLE_DECIMALS = 3
 #: The gate's questions, as a run's seed fixes them.
@@ -227,11 +229,11 @@ class Recorder:
     report: ProblemReport
     say: Callable[[str], None]
     at_once: int = 1
-    longest_s: dict[bool, float] = field(default_factory=dict)
+    took_s: list[float] = field(default_factory=list)
     _under_way: "dict[Future[PoolCandidate], UnderWay]" = field(default_factory=dict)
 
     def run(self, n_candidates: int, left_s: Callable[[], float]) -> None:
-        """At most this many in all; none is begun that might not be finished in the time left."""
+        """At most this many in all; none is begun that is not likely to be finished in the time left."""
         with ThreadPoolExecutor(self.at_once) as threads:
             while self._begin(threads, n_candidates, left_s) or self._under_way:
                 for future in wait(self._under_way, return_when=FIRST_COMPLETED).done:
@@ -242,7 +244,7 @@ class Recorder:
         before = len(self._under_way)
         while len(self._under_way) < self.at_once:
             place = len(self.recording.candidates) + len(self._under_way)
-            if place >= n_candidates or left_s() <= self._likely_s(place) or not self._plan():
+            if place >= n_candidates or left_s() <= self._likely_s() or not self._plan():
                 break
             waiting = self._waiting()
             for _, proposal in waiting[:AHEAD]:
@@ -255,18 +257,17 @@ class Recorder:
         begun = self._under_way.pop(future)
         candidate = future.result()
         self.recording.append("candidate", candidate)
-        took_s = time.monotonic() - begun.began
-        self.longest_s[begun.profiled] = max(self.longest_s.get(begun.profiled, 0.0), took_s)
-        self.say(self._line(candidate, took_s))
+        self.took_s.append(time.monotonic() - begun.began)
+        self.say(self._line(candidate, self.took_s[-1]))
 
     def _waiting(self) -> list[tuple[str | None, Proposal]]:
         """Planned, and not begun."""
         begun = {source_sha(u.proposal.source) for u in self._under_way.values()}
         return [p for p in self.recording.planned if source_sha(p[1].source) not in begun]
 
-    def _likely_s(self, place: int) -> float:
-        """What a candidate takes at most, as far as others of its kind tell."""
-        return self.longest_s.get(place % PROFILE_ONE_IN == 0, max(self.longest_s.values(), default=0.0))
+    def _likely_s(self) -> float:
+        """What another candidate takes, by the last ones here. One that takes longer is lost where the call is killed."""
+        return median(self.took_s[-LATELY:]) if self.took_s else 0.0
 
     def _plan(self) -> bool:
         """Have answers wait, so that they compile meanwhile; False where nobody has anything left to say.

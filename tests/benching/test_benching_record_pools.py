@@ -146,7 +146,7 @@ def test_every_candidate_is_asked_the_gates_questions_of_one_seed(tmp_path: Path
     assert len(set(asked)) == 1
 
 
-def test_one_in_eight_is_confirmed_against_the_best_so_far_too(tmp_path: Path) -> None:
+def test_one_in_sixteen_is_confirmed_against_the_best_so_far_too(tmp_path: Path) -> None:
     met: list[tuple[str, str | None]] = []
 
     class Watched(PlantedDevice):
