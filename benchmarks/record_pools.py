@@ -266,7 +266,7 @@ class Recorder:
         return [p for p in self.recording.planned if source_sha(p[1].source) not in begun]
 
     def _likely_s(self) -> float:
-        """What another candidate takes, by the last ones here. One that takes longer is lost where the call is killed."""
+        """What another takes, by the last ones here. One that takes longer is lost where the call is killed."""
         return median(self.took_s[-LATELY:]) if self.took_s else 0.0
 
     def _plan(self) -> bool:
