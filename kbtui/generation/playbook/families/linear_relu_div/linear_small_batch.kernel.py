@@ -25,7 +25,7 @@ N_SMS = 132
 @triton.jit
 def feature_strip(
     x_ptr, weight_ptr, bias_ptr, out_ptr, x_row, x_k, weight_row, weight_k, bias_step, out_row, out_column,
-    n_batch, n_in, n_out, divisor, FEATURES: tl.constexpr, BATCH: tl.constexpr, BLOCK_K: tl.constexpr,
+    n_batch, n_in, n_out, divisor: tl.constexpr, FEATURES: tl.constexpr, BATCH: tl.constexpr, BLOCK_K: tl.constexpr,
     EVEN_K: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr, WEIGHT_READ: tl.constexpr,
 ):  # fmt: skip
     batch_tiles = tl.cdiv(n_batch, BATCH)

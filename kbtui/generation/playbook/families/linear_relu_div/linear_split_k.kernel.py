@@ -48,7 +48,7 @@ def product_part(
 
 @triton.jit
 def add_parts(
-    partial_ptr, bias_ptr, out_ptr, bias_step, n_all, n_out, n_parts, divisor, ADDED_AT_ONCE: tl.constexpr
+    partial_ptr, bias_ptr, out_ptr, bias_step, n_all, n_out, n_parts, divisor: tl.constexpr, ADDED_AT_ONCE: tl.constexpr
 ):  # fmt: skip
     flat = tl.program_id(0).to(tl.int64) * ADDED_AT_ONCE + tl.arange(0, ADDED_AT_ONCE)
     mask = flat < n_all

@@ -30,7 +30,7 @@ TRITON_DTYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.f
 
 @triton.jit
 def described_tiles(
-    x_desc, weight_desc, bias_ptr, out_desc, bias_step, n_batch, n_in, n_out, divisor,
+    x_desc, weight_desc, bias_ptr, out_desc, bias_step, n_batch, n_in, n_out, divisor: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, STAGES: tl.constexpr,
     PARTS: tl.constexpr, PRECISION: tl.constexpr, DTYPE: tl.constexpr,
 ):  # fmt: skip
@@ -60,7 +60,7 @@ def described_tiles(
 @triton.jit
 def pointed_tiles(
     x_ptr, weight_ptr, bias_ptr, out_ptr, x_row, x_k, weight_row, weight_k, bias_step, out_row, out_column,
-    n_batch, n_in, n_out, divisor, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    n_batch, n_in, n_out, divisor: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
     GROUP: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     tiles_m = tl.cdiv(n_batch, BLOCK_M)
