@@ -2,8 +2,9 @@
 
 Run from the repository's root on a machine with an NVIDIA GPU:
 ``python benchmarks/playbook_gpu.py --device cuda:0 --out FILE [--problems a,b] [--tiles 6] [--seconds 190]``.
-Each entry runs at its defaults and at a seeded few of the tiles beside them. Three steps, each within its share of
-the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all shapes,
+Each entry runs at its defaults and at a seeded few of the tiles beside them, or at all combinations of the values that
+``--points "ENTRY TILE=4096,8192 STAGES=1,2"`` names (more than once for more of them). Three steps, each within its
+share of the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all shapes,
 hidden ones too; (2) one worker times what passed by kbtui's loop, cold L2, to rank the tiles (``quick_us``); (3) each
 entry's defaults and each problem's fastest go through the whole gate, as ``kbtui verify`` runs it, and who passes is
 timed in turns with PyTorch eager in two pairs of fresh processes, as ``kbtui bench`` does (``times_us``). Eager is
@@ -15,6 +16,7 @@ processes.
 import argparse
 import contextlib
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -209,14 +211,38 @@ def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]
     return points
 
 
-def all_rows(problems: list[str], n_tiles: int, chip: Any, folder: Path, only: list[str]) -> list[Row]:
+def named_points(entry: Entry, asked: list[str]) -> list[dict[str, Any]]:
+    """The defaults, then every combination of the values that ``--points`` names for this entry; [] if for none."""
+    points = []
+    for name, *choices in (text.split() for text in asked):
+        if name == entry.name:
+            values = {key: _values(entry, key, listed) for key, _, listed in (c.partition("=") for c in choices)}
+            points += [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
+    found = [entry.defaults()] if points else []
+    for point in (entry.defaults() | moved for moved in points):
+        if point not in found and entry.why_kept_out(point) is None:
+            found.append(point)
+    return found
+
+
+def _values(entry: Entry, name: str, listed: str) -> list[Any]:
+    """As the grid has them; a number that is not on the grid may be tried too."""
+    on_grid = {str(value): value for value in dict(entry.grid)[name]}
+    return [on_grid.get(text, int(text) if text.isdigit() else text) for text in listed.split(",")]
+
+
+def all_rows(
+    problems: list[str], n_tiles: int, chip: Any, folder: Path, only: list[str], asked: list[str]
+) -> list[Row]:
     """Rows to fill, every entry's defaults first; each with its source in a file."""
     rows = []
     for problem in problems:
         spec = load_problem(problem).spec
         for entry in load_entries(spec.family):
             for number, params in enumerate(
-                instantiations(entry, n_tiles, seed=0) if any(o in entry.name for o in only) else []
+                (named_points(entry, asked) or instantiations(entry, n_tiles, seed=0))
+                if any(o in entry.name for o in only)
+                else []
             ):
                 path = folder / f"{entry.name}_{number}.py"
                 path.write_text(entry.instantiate(params, chip, spec))
@@ -347,6 +373,7 @@ def main() -> None:
     parser.add_argument("--problems", default=",".join(PROBLEMS))
     parser.add_argument("--only", default="", help="entries whose name contains one of these")
     parser.add_argument("--tiles", type=int, default=6, help="instantiations beside the defaults")
+    parser.add_argument("--points", action="append", default=[], help="an entry and values, in place of its tiles")
     parser.add_argument("--workers", type=int, default=12, help="processes that compile and check")
     parser.add_argument("--seconds", type=float, default=190.0)
     given = parser.parse_args()
@@ -358,7 +385,7 @@ def main() -> None:
     chip = closest_data_sheet(facts["gpu"].split(",")[0], 90)
     with tempfile.TemporaryDirectory(prefix="playbook-gpu-") as folder:
         os.environ.setdefault("TRITON_CACHE_DIR", f"{folder}/cache")
-        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only.split(","))
+        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only.split(","), given.points)
 
         def save() -> None:
             shown = [{k: v for k, v in row.items() if k != "path"} for row in rows]

@@ -1,7 +1,8 @@
 """The playbook's times on a GPU: tiles are ranked by their own times, eager's come from the device's comparison."""
 
-from benchmarks.playbook_gpu import beside_eager, best_of
+from benchmarks.playbook_gpu import beside_eager, best_of, named_points
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
+from kbtui.generation.playbook import load_entries
 
 
 def test_the_fastest_of_each_shape_is_found_by_its_own_time():
@@ -23,3 +24,13 @@ def test_eagers_time_is_the_kernels_times_their_ratio():
 def test_without_a_comparison_there_is_no_ratio():
     assert beside_eager(None) == {}
     assert beside_eager(Measurement(Clock.MODELLED, ())) == {}
+
+
+def test_points_that_are_named_take_the_tiles_place_and_leave_out_what_the_entry_does():
+    entry = next(e for e in load_entries("linear_relu_div") if e.name == "linear_sliced_k")
+
+    points = named_points(entry, ["linear_sliced_k SLICES=8,16 K_BYTES=64,128", "linear_split_k STAGES=2"])
+
+    assert points[0] == entry.defaults()
+    assert [(p["SLICES"], p["K_BYTES"]) for p in points] == [(8, 128), (8, 64), (16, 64)]
+    assert named_points(entry, ["linear_split_k STAGES=2"]) == []

@@ -32,7 +32,7 @@ TRITON_DTYPES = {torch.float16: tl.float16, torch.bfloat16: tl.bfloat16, torch.f
 @triton.jit
 def sliced_tile(
     x_ptr, weight_ptr, bias_ptr, out_ptr, x_row, x_k, weight_row, weight_k, bias_step, out_row, out_column,
-    n_batch, n_in, n_out, slice_k, DIVISOR: tl.constexpr, SLICES: tl.constexpr, BLOCK_M: tl.constexpr,
+    n_batch, n_in, n_out, slice_k, divisor: tl.constexpr, SLICES: tl.constexpr, BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, EVEN_K: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -55,7 +55,7 @@ def sliced_tile(
             x = tl.load(x_ptrs + start * x_k, mask=x_ks < n_in - start, other=0.0)
             w = tl.load(weight_ptrs + start * weight_k, mask=weight_ks < n_in - start, other=0.0)
         products = tl.dot(x, w, products, input_precision=PRECISION)
-    out = tl.maximum(tl.sum(products, axis=0) + bias[None, :], 0.0) / DIVISOR
+    out = tl.maximum(tl.sum(products, axis=0) + bias[None, :], 0.0) / divisor
     out_ptrs = out_ptr + rows.to(tl.int64)[:, None] * out_row + columns[None, :] * out_column
     inside = (rows[:, None] < n_batch) & (columns[None, :] < n_out)
     tl.store(out_ptrs, out.to(out_ptr.dtype.element_ty), mask=inside)
@@ -127,8 +127,8 @@ def kernel_function(x, weight, bias):
     stages = min(STAGES, 1 + slice_k // block_k, 1 + SHARED_BYTES // stage_bytes)
     sliced_tile[(triton.cdiv(n_batch, block_m), triton.cdiv(n_out, block_n))](
         x, weight, bias, out, x.stride(0), x.stride(1), weight.stride(0), weight.stride(1), bias.stride(0),
-        out.stride(0), out.stride(1), n_batch, n_in, n_out, slice_k,
-        DIVISOR=DIVISOR, SLICES=SLICES, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, EVEN_K=n_in == SLICES * slice_k,
+        out.stride(0), out.stride(1), n_batch, n_in, n_out, slice_k, DIVISOR,
+        SLICES=SLICES, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, EVEN_K=n_in == SLICES * slice_k,
         STAGES=max(2, stages), PRECISION=PRECISION, num_warps=SLICES,
     )  # fmt: skip
     return out

@@ -61,7 +61,7 @@ def sliced_part(
 
 @triton.jit
 def add_parts(
-    partial_ptr, bias_ptr, out_ptr, bias_step, n_all, n_out, DIVISOR: tl.constexpr, N_PARTS: tl.constexpr,
+    partial_ptr, bias_ptr, out_ptr, bias_step, n_all, n_out, divisor: tl.constexpr, N_PARTS: tl.constexpr,
     ADDED_AT_ONCE: tl.constexpr, OVERLAPPED: tl.constexpr,
 ):  # fmt: skip
     columns = tl.program_id(1) * ADDED_AT_ONCE + tl.arange(0, ADDED_AT_ONCE)
@@ -72,7 +72,7 @@ def add_parts(
         gdc_wait()
     for part in tl.static_range(N_PARTS):
         total += tl.load(partial_ptr + tl.cast(part, tl.int64) * n_all + at, mask=mask, other=0.0)
-    tl.store(out_ptr + at, (tl.maximum(total, 0.0) / DIVISOR).to(out_ptr.dtype.element_ty), mask=mask)
+    tl.store(out_ptr + at, (tl.maximum(total, 0.0) / divisor).to(out_ptr.dtype.element_ty), mask=mask)
 
 
 def kernel_function(x, weight, bias):
@@ -100,7 +100,7 @@ def kernel_function(x, weight, bias):
     added = min(ADDED_AT_ONCE, triton.next_power_of_2(n_out))
     early = {"launch_pdl": True} if overlapped else {}
     add_parts[(n_batch, triton.cdiv(n_out, added))](
-        partial, bias, out, bias.stride(0), n_batch * n_out, n_out, DIVISOR=DIVISOR, N_PARTS=n_parts,
+        partial, bias, out, bias.stride(0), n_batch * n_out, n_out, DIVISOR, N_PARTS=n_parts,
         ADDED_AT_ONCE=added, OVERLAPPED=overlapped, num_warps=max(1, added // 128), **early,
     )  # fmt: skip
     return out
