@@ -4,13 +4,13 @@ Run from the repository's root on a machine with an NVIDIA GPU:
 ``python benchmarks/playbook_gpu.py --device cuda:0 --out FILE [--problems a,b] [--tiles 6] [--seconds 190]``.
 Each entry runs at its defaults and at a seeded few of the tiles beside them, or at all combinations of the values that
 ``--points "ENTRY TILE=4096,8192 STAGES=1,2"`` names (more than once for more of them). Three steps, each within its
-share of the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all shapes,
-hidden ones too; (2) one worker times what passed by kbtui's loop, cold L2, to rank the tiles (``quick_us``); (3) each
-entry's defaults and each problem's fastest go through the whole gate, as ``kbtui verify`` runs it, and who passes is
-timed in turns with PyTorch eager in two pairs of fresh processes, as ``kbtui bench`` does (``times_us``). Eager is
-timed nowhere else: in one long-lived process, and a CUDA graph, the same call took from 1.05 to 2.65 ms where outputs
-were 1 GiB. A worker that hangs or dies is replaced and the instantiation says so. Effects: writes FILE (JSON), starts
-processes.
+share of the seconds: (1) workers in parallel compile an instantiation and hold it against a float64 oracle on all
+shapes, hidden ones too; (2) one worker times what passed by kbtui's loop, cold L2, to rank the tiles (``quick_us``);
+(3) each entry's defaults and each problem's fastest go through the whole gate, as ``kbtui verify`` runs it, and who
+passes is timed in turns with PyTorch eager in two pairs of fresh processes, as ``kbtui bench`` does (``times_us``).
+Eager is timed nowhere else: in one long-lived process, and a CUDA graph, the same call took from 1.05 to 2.65 ms where
+outputs were 1 GiB. A worker that hangs or dies is replaced and the instantiation says so. Effects: writes FILE (JSON),
+starts processes.
 """
 
 import argparse
