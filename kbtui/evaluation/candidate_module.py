@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from kbtui.evaluation.model_context import ModelContext
-from kbtui.evaluation.process.child import CANDIDATE_FILE_PREFIX
+from kbtui.evaluation.process.places import CANDIDATE_FILE_PREFIX
 
 ENTRY_POINT, MODEL_ENTRY_POINT = "kernel_function", "ModelNew"
 

@@ -1,6 +1,7 @@
 """Effects: compiles candidates in confined children, several at a time; a source is compiled once."""
 
 import os
+import signal
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified
 from kbtui.errors import EngineError, UsageError
+from kbtui.evaluation.compile.last_words import failed_pass, last_words
 from kbtui.evaluation.compile.published import Launchers, says_why
 from kbtui.evaluation.compile.report import CompileReport
 from kbtui.evaluation.compile.specs import Argument, ShapeInputs, inputs_from_plain, inputs_to_plain
@@ -38,6 +40,7 @@ _STAGE = 0
 _DESCRIBE_TIMEOUT_S = 120.0
 #: A kernel tuned over a hundred configurations leaves some tens of MB.
 _MAX_COMPILED_BYTES = 256 << 20
+_MAX_SAID = 300
 #: Written by Triton on the way and not read by a launch.
 _INTERMEDIATE = (".ttir", ".ttgir", ".llir", ".source")
 
@@ -182,6 +185,7 @@ class Compiler:
                 context=self._inputs.contexts.get(names[0]) if names else None,
                 allowed=list(self._problem.spec.allowed_ops),
             )
+            log_tail = worker.log_tail()
         try:
             report: CompileReport = from_plain(CompileReport, reply.value["report"])
             needed = tuple({"types": d["types"], "descriptors": d["descriptors"]} for d in reply.value["launchers"])
@@ -191,7 +195,7 @@ class Compiler:
         if (report.verdict.stage, report.verdict.proof) != (_STAGE, Proof.NONE):
             detail = f"its compile child claims stage {report.verdict.stage} of the gate, which it does not run"
             return CompileReport(rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, detail), (), 0.0)
-        report = replace(report, verdict=replace(report.verdict, detail=printable(report.verdict.detail)))
+        report = replace(report, verdict=_in_words(report.verdict, log_tail))
         return self._with_launchers(report, needed, cache)
 
     def _with_launchers(self, report: CompileReport, needed: tuple[dict[str, Any], ...], cache: Path) -> CompileReport:
@@ -214,6 +218,12 @@ class Compiler:
         return replace(policy, scratch_bytes=_MAX_COMPILED_BYTES)
 
 
+def _in_words(verdict: Verdict, log_tail: str) -> Verdict:
+    """With the compiler's pass where that failed without a reason, and nothing that a terminal would obey."""
+    failed = failed_pass(log_tail) if verdict.reason is Reason.COMPILE_ERROR else None
+    return replace(verdict, detail=printable(verdict.detail + (f", in its pass {failed}" if failed else "")))
+
+
 def _verdict_of(failure: WorkerFailure) -> Verdict:
     match failure:
         case WorkerNotStarted():
@@ -229,6 +239,9 @@ def _verdict_of(failure: WorkerFailure) -> Verdict:
             return rejected(Reason.SANDBOX_VIOLATION, _STAGE, Proof.NONE, f"importing and compiling it: {failure}")
         case WorkerDied() if "memory" in failure.why:
             return rejected(Reason.OUT_OF_MEMORY, _STAGE, Proof.NONE, f"its compilation was {failure.why}")
+        case WorkerDied() if failure.signal == signal.SIGABRT and (said := last_words(failure.log_tail)):
+            detail = f"Triton's compiler gave up on it: {printable(said)[:_MAX_SAID]}"
+            return rejected(Reason.COMPILE_ERROR, _STAGE, Proof.NONE, detail)
         case WorkerDied():
             return rejected(Reason.CRASHED, _STAGE, Proof.NONE, f"importing and compiling it: {failure}")
         case WorkerError():

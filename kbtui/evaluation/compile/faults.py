@@ -1,7 +1,6 @@
 """Turns an exception met while a candidate is compiled into its verdict. Pure, but for Triton's exception classes."""
 
 import linecache
-import os
 import re
 import traceback
 
@@ -10,10 +9,12 @@ from triton.runtime.errors import OutOfResources, PTXASError
 
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected
 from kbtui.evaluation.candidate_module import NoEntryPoint
-from kbtui.evaluation.process.child import CANDIDATE_FILE_PREFIX, candidate_line
+from kbtui.evaluation.process.places import Place, candidate_line, is_candidate, place_of
 
 _STAGE = 0
 _DETAIL_CHARS = 400
+#: ``ptxas /tmp/x.ptx, line 104; error   : Not a name of any known instruction: 'nonsense'``, or without file and line.
+_PTXAS_SAYS = re.compile(r"\b(?:error|fatal)\s+:\s*(.*)")
 
 
 def judge(error: Exception, where: str) -> Verdict:
@@ -31,6 +32,9 @@ def judge(error: Exception, where: str) -> Verdict:
             return _of_ptxas(error, where)
         case MemoryError():
             return _rejected(Reason.OUT_OF_MEMORY, f"{_when(where)} ran out of host memory", candidate_line(error))
+        case _ if place_of(error) is not Place.ELSEWHERE:
+            said = f"on {where}: Triton's compiler failed on it ({type(error).__name__}: {_first_line(error)})"
+            return _rejected(Reason.COMPILE_ERROR, said, candidate_line(error))
         case RuntimeError() | NotImplementedError() if "meta" in str(error).lower():
             detail = f"on {where}: it reads a tensor's value on the host; keep values on the device"
             return _rejected(Reason.RAISED, detail, candidate_line(error))
@@ -61,7 +65,8 @@ def _of_resources(error: OutOfResources, where: str) -> str:
 
 def _of_ptxas(error: PTXASError, where: str) -> Verdict:
     text = str(error)
-    said = next((line for line in text.splitlines() if "error" in line.lower() or "fatal" in line.lower()), text)
+    lines = text.splitlines()
+    said = next((found[1] for line in lines if (found := _PTXAS_SAYS.search(line))), lines[0] if lines else "")
     exceeds = re.search(r"uses too much (shared|local|parameter)", text)
     reason = Reason.OUT_OF_RESOURCES if exceeds else Reason.COMPILE_ERROR
     return _rejected(reason, f"on {where}: ptxas: {said.strip()}", candidate_line(error))
@@ -81,7 +86,7 @@ def _function_line(error: CompilationError) -> int | None:
     if not error.src:
         return None
     first = str(error.src).splitlines()[0].strip()
-    for path in [p for p in linecache.cache if os.path.basename(p).startswith(CANDIDATE_FILE_PREFIX)]:
+    for path in filter(is_candidate, tuple(linecache.cache)):
         for number, line in enumerate(linecache.getlines(path), start=1):
             if line.strip() == first:
                 return number

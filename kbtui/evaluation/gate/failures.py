@@ -11,6 +11,7 @@ from kbtui.evaluation.process.failures import (
     WorkerNotStarted,
     WorkerTimeout,
 )
+from kbtui.evaluation.process.places import Place
 
 _BY_TYPE = {
     "OutOfMemoryError": Reason.OUT_OF_MEMORY,
@@ -28,7 +29,6 @@ _BY_TYPE = {
 }
 _CRASH_TEXTS = ("CUDA error", "illegal memory access", "misaligned address", "an illegal instruction")
 _MEMORY_TEXTS = ("out of memory", "can't allocate memory")
-_OURS = {"DriverError": Reason.HARNESS_FAILED, "InterpreterUnsupported": Reason.INTERPRETER_UNSUPPORTED}
 _MAX_DETAIL = 300
 
 
@@ -83,24 +83,21 @@ def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
 
 
 def _raised(failure: WorkerError, stage: int, proof: Proof, where: str) -> Verdict:
-    detail = _line(f"{failure.type}: {failure.message}", where)
-    if failure.type not in ("CompilationError", "OutOfResources") and _tried_to_compile(failure):
-        detail = _line(f"a kernel was not compiled ahead: {failure.type}: {failure.message}", where)
-        return unverified(Reason.HARNESS_FAILED, stage, proof, detail)
-    if failure.type in _OURS:
-        return unverified(_OURS[failure.type], stage, proof, detail)
-    return Verdict(VerdictKind.REJECTED, _reason(failure), stage, proof, detail, failure.line)
-
-
-def _tried_to_compile(failure: WorkerError) -> bool:
-    """Whether a confined child had to start a compiler, which it may not: its cache lacked something."""
-    last = failure.traceback_tail[-800:]
-    return any(place in last for place in ("triton/runtime/build.py", "triton/runtime/cache.py", "nvidia/compiler.py"))
+    """Kinder than rejected only by what its frames and its class say: a candidate chooses names and words."""
+    told = f"{failure.type}: {failure.message}"
+    if failure.place is Place.TOOLS:
+        # A confined child may start no compiler: its cache lacked something.
+        return unverified(Reason.HARNESS_FAILED, stage, proof, _line(f"a kernel was not compiled ahead: {told}", where))
+    if failure.ours:
+        return unverified(Reason.HARNESS_FAILED, stage, proof, _line(told, where))
+    return Verdict(VerdictKind.REJECTED, _reason(failure), stage, proof, _line(told, where), failure.line)
 
 
 def _reason(failure: WorkerError) -> Reason:
     if failure.type in _BY_TYPE:
         return _BY_TYPE[failure.type]
+    if failure.place is Place.COMPILER:
+        return Reason.COMPILE_ERROR
     if any(text in failure.message for text in _CRASH_TEXTS):
         return Reason.CRASHED
     if any(text in failure.message.lower() for text in _MEMORY_TEXTS):

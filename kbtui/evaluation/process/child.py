@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 
 from kbtui.domain.codec import from_plain
 from kbtui.evaluation.process import sandbox, wire
+from kbtui.evaluation.process.failures import HarnessError
+from kbtui.evaluation.process.places import candidate_line, place_of
 from kbtui.evaluation.process.sandbox import SandboxPolicy
 
 #: A role's method may take ``payload`` (bytes or None) beside its JSON parameters, and may return ``Attached``.
 Methods = Mapping[str, Callable[..., Any]]
-#: Candidates' modules live in files of this name, so that a traceback can name the line that failed.
-CANDIDATE_FILE_PREFIX = "kernel_"
 _PR_SET_PDEATHSIG = 1
 _TRACEBACK_CHARS = 2000
 
@@ -157,21 +157,17 @@ def _answer(methods: Methods, frame: wire.Frame, sock: socket.socket, failed: di
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON; ``line`` is the last line of a candidate's source it passed through."""
+    """An exception as JSON: what a WorkerError is made of."""
     try:
         text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:]
         message = str(error)[:_TRACEBACK_CHARS]
     except Exception:
         text, message = "", "an exception that cannot be printed"
-    return {"type": type(error).__name__, "message": message, "traceback": text, "line": candidate_line(error)}
-
-
-def candidate_line(error: BaseException) -> int | None:
-    if isinstance(error, SyntaxError) and _is_candidate(error.filename or ""):
-        return error.lineno
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno for f in reversed(frames) if _is_candidate(f.filename)), None)
-
-
-def _is_candidate(filename: str) -> bool:
-    return os.path.basename(filename).startswith(CANDIDATE_FILE_PREFIX)
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "traceback": text,
+        "line": candidate_line(error),
+        "place": place_of(error),
+        "ours": isinstance(error, HarnessError),
+    }

@@ -3,6 +3,12 @@
 import signal
 from typing import Any
 
+from kbtui.evaluation.process.places import Place
+
+
+class HarnessError(RuntimeError):
+    """Raised in a child by kbtui's own code: what that cannot do is never a candidate's failure."""
+
 
 class WorkerFailure(Exception):  # noqa: N818 - a group of outcomes, not an error
     """A call did not return a value."""
@@ -57,15 +63,27 @@ class WorkerTimeout(WorkerFailure):
 
 
 class WorkerError(WorkerFailure):
-    """A Python exception in the child.
+    """A Python exception in the child. ``type``, ``message`` and ``traceback_tail`` may be a candidate's own words.
 
     Attributes:
         type: the exception's class name.
         message: its text.
         traceback_tail: the last frames, as printed.
         line: 1-based line of the candidate's source, where the exception passed through it.
+        place: where it was raised, by its frames.
+        ours: whether it is a HarnessError, which no candidate can name.
     """
 
-    def __init__(self, type_name: str, message: str, traceback_tail: str, line: int | None) -> None:
+    def __init__(
+        self,
+        type_name: str,
+        message: str,
+        traceback_tail: str,
+        line: int | None,
+        *,
+        place: Place = Place.ELSEWHERE,
+        ours: bool = False,
+    ) -> None:
         self.type, self.message, self.traceback_tail, self.line = type_name, message, traceback_tail, line
+        self.place, self.ours = place, ours
         super().__init__(f"{type_name}: {message}")

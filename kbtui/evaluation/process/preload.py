@@ -16,11 +16,31 @@ from typing import Any
 _ARCHITECTURES = (80, 86, 89, 90, 100, 103, 120)
 #: What every candidate's child runs, imported here once: it starts nothing and touches no device until it is called.
 _ROLES = ("kbtui.evaluation.roles.candidate", "kbtui.evaluation.roles.warmth", "triton.runtime.interpreter")
+#: In the environment: ``none``, or ``compile`` for torch.compile too.
+CHOICE, COMPILE = "KBTUI_PRELOAD", "compile"
+#: What a process imports at its first torch.compile, seconds of a core; some have other names in other versions.
+_COMPILERS = (
+    "torch._dynamo.backends.inductor", "torch._dynamo.repro.after_dynamo", "torch._inductor.compile_fx",
+    "torch._inductor.async_compile", "torch._inductor.codegen.triton",
+    "torch._inductor.codegen.cuda_combined_scheduling", "torch._inductor.codegen.wrapper",
+    "torch._inductor.codegen.cpp_wrapper_gpu", "torch._inductor.select_algorithm", "torch._inductor.autotune_process",
+    "torch._inductor.cudagraph_trees", "torch._inductor.runtime.triton_heuristics",
+    "torch._inductor.runtime.coordinate_descent_tuner", "torch._inductor.runtime.static_cuda_launcher",
+    "torch._inductor.runtime.autotune_cache", "torch._inductor.lowering", "torch._inductor.kernel.mm",
+    "torch._inductor.kernel.bmm", "torch._inductor.kernel.conv", "torch._inductor.fx_passes.joint_graph",
+    "torch._inductor.fx_passes.post_grad", "torch._inductor.fx_passes.pre_grad",
+    "torch._inductor.fx_passes.fuse_attention", "torch._inductor.fx_passes.pad_mm",
+    "torch._functorch._aot_autograd.autograd_cache", "torch._inductor.compile_worker.subproc_pool",
+    "torch.export._trace", "torch.export._unlift",
+)  # fmt: skip
+#: Asks whether there is a GPU without CUDA, which must not start before a fork.
+_BY_NVML = "PYTORCH_NVML_BASED_CUDA_CHECK"
 
 
 def load() -> None:
-    """About 2 s warm, 9 s cold. ``KBTUI_PRELOAD=none`` in the environment skips it (tests of the process layer)."""
-    if os.environ.get("KBTUI_PRELOAD") == "none":
+    """About 2 s warm, 9 s cold. ``KBTUI_PRELOAD=none`` in the environment skips it (tests of the process layer),
+    ``compile`` loads torch.compile too, for children that are to use it."""
+    if os.environ.get(CHOICE) == "none":
         return
     import torch  # noqa: F401
     import triton
@@ -34,6 +54,19 @@ def load() -> None:
     _remember_libcuda()
     for name in _ROLES:
         importlib.import_module(name)
+    if os.environ.get(CHOICE) == COMPILE:
+        _load_compilers()
+
+
+def _load_compilers() -> None:
+    """With their key, a hash over their own text, which every process that asks their cache needs."""
+    os.environ[_BY_NVML] = "1"
+    for name in _COMPILERS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    with contextlib.suppress(ImportError, OSError):
+        importlib.import_module("torch._inductor.codecache").torch_key()
+    del os.environ[_BY_NVML]
 
 
 def report() -> dict[str, Any]:

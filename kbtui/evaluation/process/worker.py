@@ -21,6 +21,7 @@ from kbtui.evaluation.process.failures import (
     WorkerTimeout,
 )
 from kbtui.evaluation.process.leftovers import exceeds, remove_tree
+from kbtui.evaluation.process.places import Place
 from kbtui.evaluation.process.sandbox import Protection, SandboxPolicy
 
 _NUMBER_BITS = 60
@@ -222,12 +223,14 @@ class Worker:
 def _worker_error(described: Any) -> WorkerError:
     if not isinstance(described, dict):
         return WorkerError("Unknown", str(described), "", None)
-    line = described.get("line")
+    line, place = described.get("line"), described.get("place")
     return WorkerError(
         str(described.get("type")),
         str(described.get("message")),
         str(described.get("traceback", "")),
         line if isinstance(line, int) else None,
+        place=Place(place) if place in tuple(Place) else Place.ELSEWHERE,
+        ours=described.get("ours") is True,
     )
 
 

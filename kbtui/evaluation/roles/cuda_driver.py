@@ -7,11 +7,13 @@ import ctypes
 from functools import cache
 from typing import Any
 
+from kbtui.evaluation.process.failures import HarnessError
+
 HANDLE_BYTES = 64
 _LAZY_PEER_ACCESS = 1
 
 
-class DriverError(RuntimeError):
+class DriverError(HarnessError):
     """A driver call failed; the message names the call and the driver's error."""
 
 
