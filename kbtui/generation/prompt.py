@@ -74,7 +74,7 @@ def _diagnosis(request: ProposalRequest) -> str:
         f"({d.headroom:.2f} times the bound; from {d.source}).",
     ]
     for finding in d.findings:
-        evidence = ", ".join(f"{e.name} {e.value:g} {e.unit}".rstrip() for e in finding.evidence)
+        evidence = ", ".join(e.told for e in finding.evidence)
         lines.append(f"- {finding.bottleneck.value.replace('_', ' ')} (weight {finding.weight:.2f}): {evidence}")
     return "\n".join(lines)
 

@@ -1,5 +1,7 @@
 """The prompt has its sections in order, with the numbers of this request and nothing left out silently."""
 
+from dataclasses import replace
+
 from hints import load_hints
 from kbtui.domain.profile import Bottleneck, Diagnosis, Evidence, Finding
 from kbtui.domain.proposal import Sibling
@@ -51,12 +53,21 @@ def test_a_full_request_is_told_with_its_numbers(request_for):
     assert source.strip() in found["Kernel to improve"]
     assert "212.0 us" in found["Diagnosis"]
     assert "1.61 times the bound" in found["Diagnosis"]
-    assert "extra passes (weight 0.80): dram 412.5 MB" in found["Diagnosis"]
+    assert "extra passes (weight 0.80): dram 412 MB, bound 268 MB" in found["Diagnosis"]
     assert hint.advice in found["Hints"]
     assert "use two rows" in found["Hints"]
     assert "num_warps: 8 to 16: prune: slower than the incumbent (0.93 times" in found["What was tried"]
     assert "kernel_function takes (x, y)" in found["What was tried"]
     assert "def kernel_function(x)" in found["Answer"]
+
+
+def test_evidence_is_told_in_the_words_of_every_screen(request_for):
+    evidence = (Evidence("spilled_bytes", 15516.0, "bytes a thread"), Evidence("dram", 93.04, "% of peak"))
+    diagnosis = replace(DIAGNOSIS, findings=(Finding(Bottleneck.SPILLS, 0.5, evidence),))
+
+    told = sections(build_prompt(request_for("softmax", diagnosis=diagnosis)))["Diagnosis"]
+
+    assert "spills (weight 0.50): spilled bytes 15,516 bytes a thread, dram 93 % of peak" in told
 
 
 def test_a_copy_of_the_parent_is_not_asked_for(request_for):

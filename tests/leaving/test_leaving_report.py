@@ -17,6 +17,7 @@ from kbtui.leaving.folder import Left
 from kbtui.leaving.page.page import Shown, report_page
 from kbtui.leaving.page.svg import Axis, nice_ticks
 from kbtui.leaving.page.text import esc
+from kbtui.leaving.rows import rung_rows
 from store.workspace import Workspace
 
 _VOID = {"meta", "col", "wbr", "br"}
@@ -90,6 +91,16 @@ def test_the_funnel_counts_what_the_ladder_decided(page: Path):
     row = re.search(r">2 measure</th>.*?</tr>", page.read_text(), re.DOTALL)
     assert row is not None
     assert [int(n) for n in re.findall(r'class="num">(\d+)</td>', row[0])] == [36, 6, 30]
+
+
+def test_what_bounds_it_is_told_in_the_words_of_every_screen(page: Path, h200_left: Left):
+    rows = rung_rows(h200_left.envelopes, h200_left.state)
+    timed = [r for r in rows if r.tried.candidate.id == h200_left.best.candidate.id and r.measurement is not None]
+    diagnosis = max(timed, key=lambda r: r.event.rung).event.outcome.diagnosis
+    assert diagnosis is not None
+    evidence = [e.told for f in diagnosis.findings for e in f.evidence]
+    assert evidence
+    assert ", ".join(evidence) in words(page.read_text())
 
 
 def test_words_of_others_are_never_markup(h200_left: Left, shown_of: Callable[[Left], Shown]):

@@ -70,7 +70,7 @@ def _diagnosis(row: RungRow | None) -> str:
     found = row.event.outcome.diagnosis if row else None
     if row is None or found is None:
         return ""
-    said = [f"{e.name.replace('_', ' ')} {e.value:.4g} {e.unit}".strip() for f in found.findings for e in f.evidence]
+    said = [e.told for f in found.findings for e in f.evidence]
     basis = {"counters": "hardware counters", "compiled": "the compiled kernel, without counters", "model": "the model"}
     note = f"On {found.shape}, from {basis.get(found.source, found.source)}: {', '.join(said)}."
     kernels = "".join(tag("li", esc(_compiled(r))) for r in row.event.outcome.resources)
