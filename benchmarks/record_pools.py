@@ -319,7 +319,7 @@ class Recorder:
             if index == CONFIRM:
                 request = self._meeting(begun, replace(request, rung=self._confirming(rungs, proposal.origin)))
             evaluated = self.device.evaluate(request, _unwatched)
-            rungs.append(_recorded(index, evaluated))
+            rungs.append(_recorded(index, evaluated, beside_others=self.at_once > 1))
             if not evaluated.outcome.verdict.ok:
                 break
             passed = max(passed, evaluated.outcome.verdict.stage)
@@ -381,10 +381,14 @@ def _as_candidate(parent: PoolCandidate | None) -> Candidate | None:
     return Candidate("parent", parent.source_sha, (), parent.origin, parent.structure, parent.summary, parent.notes)
 
 
-def _recorded(rung: int, evaluated: Evaluated) -> RecordedRung:
+def _recorded(rung: int, evaluated: Evaluated, beside_others: bool) -> RecordedRung:
+    """Who was evaluated beside others has waited for them: what it takes by itself is what it held the GPU for."""
     samples = next((a.content for a in evaluated.attachments if a.name.startswith("samples-")), None)
     by_process = samples_by_process(json.loads(samples)) if samples else ()
-    return RecordedRung(rung, replace(evaluated.outcome, artifacts=()), tuple(map(_rounded, by_process)))
+    outcome = replace(evaluated.outcome, artifacts=())
+    if beside_others and rung > COMPILE:
+        outcome = replace(outcome, wall_s=outcome.gpu_s)
+    return RecordedRung(rung, outcome, tuple(map(_rounded, by_process)))
 
 
 def _rounded(samples: ShapeSamples) -> ShapeSamples:
