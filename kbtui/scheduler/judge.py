@@ -80,12 +80,39 @@ def _slack(
         least = policy.structure_slack if young else policy.screen_slack
         if comparison.outcome is not Outcome.SLOWER or comparison.high >= least:
             return f"best of {structure}, may trail to {least:.2f}×" if young else f"may still reach {least:.2f}×"
+        return _by_its_kind(state, structure, comparison, score, policy)
     if rung == MEASURE and comparison.outcome is Outcome.UNCLEAR and comparison.ratio >= policy.unsure_lead:
         return "ahead, though not surely: only fresh processes could tell"
     unprofiled = not any(PROFILE in t.results for t in of_structure(state, structure))
     if rung == MEASURE and leads and unprofiled and comparison.ratio >= policy.measure_slack:
         return f"best of {structure}, profiled when it is refined"
     return None
+
+
+def _by_its_kind(state: RunState, structure: str, comparison: Comparison, score: float, policy: Policy) -> str | None:
+    """Why one that trails at the screen might lead on all shapes, or None: by what its structure gained from there on.
+
+    The screen times one shape, on which another structure may be far ahead. How two of the same structure compare
+    there tells more of how they compare on all shapes than how structures do.
+    """
+    held = state.tried.get(state.incumbents.get(MEASURE, ""))
+    known = _measured_like_it(state, structure)
+    if held is None or known is None:
+        return None
+    at_screen, measured = known
+    best, reach = held.results[MEASURE].score or 0.0, score * comparison.high / comparison.ratio * measured / at_screen
+    if reach < policy.screen_slack * best:
+        return None
+    kept = f"{structure} keeps {measured / at_screen:.2f} of its speed here on all shapes"
+    return f"{kept}: may reach {reach / best:.2f}×"
+
+
+def _measured_like_it(state: RunState, structure: str) -> tuple[float, float] | None:
+    """Scores at the screen and on the measure rung of the best there of a structure that has both; else None."""
+    both = [(t.results[SCREEN].score, t.results[MEASURE].score) for t in of_structure(state, structure)
+            if SCREEN in t.results and MEASURE in t.results]  # fmt: skip
+    scored = [(at_screen, measured) for at_screen, measured in both if at_screen and measured]
+    return max(scored, key=lambda of: of[1], default=None)
 
 
 def _confirm(

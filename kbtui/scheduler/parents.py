@@ -1,6 +1,7 @@
 """Whom to ask for candidates, and about which parent: spend on what pays, and change the structure when it does not."""
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from kbtui.domain.proposal import Phase
 from kbtui.domain.rung import MEASURE, PROFILE
@@ -17,7 +18,7 @@ _PROFILED_BONUS = 1.2
 @dataclass(frozen=True, slots=True)
 class _Option:
     generator: str
-    parent: str
+    parent: str | None
     weight: float
     why: str
 
@@ -39,10 +40,25 @@ def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float =
     if "playbook" in generators and is_coarse(state):
         return Propose("playbook", None, Phase.COARSE, limit, "coarse: every structure before refining any")
     options = [option for generator in generators for option in _options(state, generator, policy)]
+    if "playbook" in generators:
+        options += _drafts_left(state, policy)
     best = max(options, key=lambda o: o.weight, default=None)
     if best is None:
         return None
-    return Propose(best.generator, best.parent, Phase.NARROW, min(limit, policy.refine_batch), best.why)
+    phase = Phase.NARROW if best.parent else Phase.COARSE
+    return Propose(best.generator, best.parent, phase, min(limit, policy.refine_batch), best.why)
+
+
+def _drafts_left(state: RunState, policy: Policy) -> list[_Option]:
+    """The drafts beside the first of every structure: they promise what those that lead their structures do on average,
+    less with every question that brought no structure."""
+    heads = [promised for _, promised in best_of_each(state, lambda _: True)]
+    if ("playbook", None) in state.exhausted or not heads:
+        return []
+    gains, promised = gains_a_minute(state, "playbook"), fmean(heads)
+    asked = sum(1 for _, a in state.asked if a.parent is None)
+    why = f"drafts that are left: {gains:.1f} gains a minute; structures promise {promised:.2f}× the incumbent"
+    return [_Option("playbook", None, gains * promised**policy.sharpness / max(asked, 1), why)]
 
 
 def is_coarse(state: RunState) -> bool:

@@ -61,7 +61,7 @@ def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -
     room = _room(state, policy)
     lower, upper = _lower(state), _upper(state, may_profile and not (room and is_coarse(state)))
     if room and not lower and len(upper) <= 1 and (proposal := choose_proposal(state, room, policy, wall_s)):
-        return (may_profile and _diagnose_first(state, proposal)) or proposal
+        return (may_profile and _diagnose_first(state, proposal, policy)) or proposal
     if confirm := _confirm_now(state, policy):
         return confirm
     if upper and (state.just_proposed or not lower):
@@ -100,12 +100,16 @@ def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:
     return not tried.pinned, group, -promised
 
 
-def _diagnose_first(state: RunState, proposal: Propose) -> Evaluate | None:
-    """The parent's profile, where it waits for one and the generator will read it."""
+def _diagnose_first(state: RunState, proposal: Propose, policy: Policy) -> Evaluate | None:
+    """The parent's profile, where it waits for one and the generator will read it.
+
+    Who trails far is asked about without: a profile costs as much as measuring several of its children does.
+    """
     parent = state.tried.get(proposal.parent or "")
     if parent is None or parent.waiting_at != PROFILE or not reads_diagnoses(proposal.generator):
         return None
-    return Evaluate(parent.candidate.id, PROFILE)
+    far = (promise(state, parent) or 0.0) < policy.measure_slack
+    return None if far else Evaluate(parent.candidate.id, PROFILE)
 
 
 def _room(state: RunState, policy: Policy) -> int:

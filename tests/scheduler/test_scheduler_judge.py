@@ -78,6 +78,23 @@ def test_a_structure_that_had_its_refinements_gets_no_slack() -> None:
     assert judged.decision is Decision.PRUNE
 
 
+@pytest.mark.parametrize(("ratio", "decision"), [(0.62, Decision.PROMOTE), (0.55, Decision.PRUNE)])
+def test_who_trails_on_the_screens_shape_goes_on_where_its_structure_leads_on_all(
+    ratio: float, decision: Decision
+) -> None:
+    """A rival is ahead on the one shape that the screen times; all shapes say that the structure is the better one."""
+    old = [admitted(n, "tiles", "playbook") for n in range(3, 10)]
+    screened = [RungCompleted(d.candidate.id, SCREEN, timed(), Decision.PRUNE, "", 1.2, False) for d in old]
+    state = state_with(
+        admitted(1), *answered(admitted(2, "split", "playbook")), *answered(*old, admitted(10, "tiles", "playbook")),
+        RungCompleted("c0002", SCREEN, timed(), Decision.PROMOTE, "", 2.0, True), *screened,
+        RungCompleted("c0003", MEASURE, timed(), Decision.PROMOTE, "", 1.5, True),
+    )  # fmt: skip
+    judged = judge(state, "c0010", SCREEN, timed(against("c0002", ratio, Outcome.SLOWER)))
+    assert judged.decision is decision
+    assert ("tiles keeps 1.25 of its speed here" in judged.reason) is (decision is Decision.PROMOTE)
+
+
 def test_scores_chain_through_the_incumbent() -> None:
     state = state_with(admitted(1), incumbent_at(SCREEN, 1.2), *answered(admitted(2, "online", "playbook")))
     judged = judge(state, "c0002", SCREEN, timed(against("c0001", 1.5, Outcome.FASTER)))

@@ -8,6 +8,7 @@ from kbtui.domain.rung import MEASURE
 from kbtui.scheduler.parents import choose_proposal, gains_a_minute
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.state import RunState, Yield
+from kbtui.scheduler.structures import best_of_each
 from tests.fakes.landscape import search
 
 
@@ -74,3 +75,25 @@ def test_a_structure_asked_about_in_vain_gives_way_to_another() -> None:
         seen.add(state.tried[asked.parent or ""].candidate.structure)
         state.asked.append((seq, ProposalsMade(asked.generator, asked.parent, 6, 0, False, 0.1)))
     assert len(seen) >= 3 or seen == structures
+
+
+def test_drafts_that_are_left_are_asked_for_before_a_search_is_called_exhausted() -> None:
+    state = refining()
+    state.all_drafted = True
+    state.exhausted = {(g, t) for g in ("playbook", "rewrites") for t in state.tried}
+    asked = choose_proposal(state, 6, DEFAULT_POLICY)
+    assert asked is not None
+    assert (asked.generator, asked.parent) == ("playbook", None)
+    state.exhausted.add(("playbook", None))
+    assert choose_proposal(state, 6, DEFAULT_POLICY) is None
+
+
+def test_drafts_that_are_left_come_before_parents_that_promise_less_than_structures_do() -> None:
+    state = refining()
+    state.all_drafted = True
+    far = best_of_each(state, lambda _: True)[-1][0]
+    others = {t for t in state.tried if t != far.candidate.id}
+    state.exhausted = {("rewrites", t) for t in state.tried} | {("playbook", t) for t in others}
+    asked = choose_proposal(state, 6, DEFAULT_POLICY)
+    assert asked is not None
+    assert asked.parent is None

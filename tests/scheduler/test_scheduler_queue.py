@@ -1,6 +1,7 @@
 """What to do next: order of rungs, budgets, reserve, proposals."""
 
 import copy
+import math
 from dataclasses import replace
 
 from hypothesis import given
@@ -139,6 +140,8 @@ def test_a_parent_is_profiled_before_a_generator_that_reads_diagnoses_is_asked_a
     assert asked.generator == "llm"
     state.tried[asked.parent or ""].waiting_at = PROFILE
     assert action_of(state) == Evaluate(asked.parent or "", PROFILE)
+    further = replace(DEFAULT_POLICY, measure_slack=math.inf)
+    assert next_action(state, 0.0, 0.0, has_first=True, policy=further) == asked, "who trails far is not worth it"
 
 
 def test_the_playbook_is_asked_without_waiting_for_a_profile() -> None:
