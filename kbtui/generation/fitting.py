@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from kbtui.domain.proposal import ProposalRequest
 from kbtui.generation.prompt import build_prompt
 from kbtui.generation.repair import Rejected
+from kbtui.generation.sameness import Repeats
 
 #: Characters a token takes at least: Qwen's and Llama's tokenizers take 3.2 to 4 of Triton's source.
 CHARS_PER_TOKEN = 3.0
@@ -31,16 +32,18 @@ def tokens_of(text: str) -> int:
     return math.ceil(len(text) / CHARS_PER_TOKEN)
 
 
-def fit_prompt(request: ProposalRequest, rejected: Iterable[Rejected], model_tokens: int | None) -> Fitted | int:
+def fit_prompt(
+    request: ProposalRequest, rejected: Iterable[Rejected], model_tokens: int | None, repeats: Repeats = Repeats()
+) -> Fitted | int:
     """The fullest prompt that leaves room for a reply, or the tokens that even the barest one would take.
 
     ``model_tokens``: what the model can hold; None where nobody knows, which is taken for ``MOST_CONTEXT``. The task,
-    the parent's source and the answer's form are never left out.
+    the parent's source, that replies repeat and the answer's form are never left out.
     """
     limit = min(model_tokens or MOST_CONTEXT, MOST_CONTEXT)
     told = tuple(rejected)
     for left_out, shorter, said in _steps(request, told):
-        prompt = build_prompt(shorter, said)
+        prompt = build_prompt(shorter, said, repeats)
         needed = tokens_of(prompt)
         if needed + LEAST_REPLY_TOKENS <= limit:
             return _fitted(prompt, needed, limit, left_out)

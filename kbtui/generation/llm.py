@@ -13,7 +13,7 @@ from kbtui.generation.fitting import Fitted, fit_prompt, tokens_of
 from kbtui.generation.ollama_chat import OllamaChat
 from kbtui.generation.openai_chat import OpenAiChat
 from kbtui.generation.repair import Mended, Rejected, repair
-from kbtui.generation.sameness import normalised_sha
+from kbtui.generation.sameness import Repeats, normalised_sha
 from kbtui.generation.signature import input_names
 from kbtui.scheduler.fingerprint import structure_of
 
@@ -60,6 +60,7 @@ class LlmGenerator:
         self._context: int | None = None
         self._asked_context = False
         self._said: set[str] = set()
+        self._repeated: list[str] = []
         self._costs = _Costs()
         self._stopped = threading.Event()
 
@@ -111,7 +112,6 @@ class LlmGenerator:
 
     def _fresh(self, request: ProposalRequest, replies: list[tuple[Fitted, Reply]]) -> list[Proposal]:
         """Proposals of replies that say something new; the others are kept with the reason."""
-        known = self._said | ({normalised_sha(request.parent_source)} if request.parent_source else set())
         fresh = []
         for fitted, reply in replies:
             self._costs.tokens += reply.tokens + (tokens_of(fitted.prompt) if reply.prompt_tokens is None else 0)
@@ -123,18 +123,32 @@ class LlmGenerator:
                 made = _with_length(made, reply)
                 self.rejected.append(made)
                 self._costs.unused(fitted, reply, made.detail)
-            elif (said := normalised_sha(made.source)) in known or source_sha(made.source) in request.seen:
-                self._costs.unused(fitted, reply, "it says what was said before")
+            elif why := self._repeats(made.source, request):
+                self._costs.unused(fitted, reply, why)
             else:
-                known.add(said)
-                self._said.add(said)
                 fresh.append(self._proposal(request, fitted, reply, made))
         return fresh
+
+    def _repeats(self, source: str, request: ProposalRequest) -> str:
+        """In which way a source says nothing new, empty where it does; what it says is known from now on."""
+        said = normalised_sha(source)
+        copied = said == _said_by_parent(request)
+        again = copied or said in self._said or source_sha(source) in request.seen
+        self._said.add(said)
+        if not again:
+            self._repeated.clear()
+            return ""
+        self._repeated.append(said)
+        return "it is a copy of its parent" if copied else "it says what was said before"
+
+    def _told_of_repeats(self, request: ProposalRequest) -> Repeats:
+        copies = self._repeated.count(_said_by_parent(request))
+        return Repeats(copies, len(self._repeated) - copies)
 
     def _fitted(self, request: ProposalRequest) -> Fitted:
         if not self._asked_context:
             self._context, self._asked_context = self.chat.context_length(self.model), True
-        fitted = fit_prompt(request, self.rejected, self._context)
+        fitted = fit_prompt(request, self.rejected, self._context, self._told_of_repeats(request))
         if isinstance(fitted, int):
             raise UsageError(
                 f"{self.model} holds {self._context} tokens, and the prompt with its answer needs about {fitted}",
@@ -180,6 +194,10 @@ class LlmGenerator:
 def make_chat(ollama_host: str | None, llm_url: str | None) -> Chat:
     """The server at ``llm_url``, which speaks OpenAI's form, where there is one; else Ollama's at ``ollama_host``."""
     return OpenAiChat(llm_url) if llm_url else OllamaChat(ollama_host)
+
+
+def _said_by_parent(request: ProposalRequest) -> str:
+    return normalised_sha(request.parent_source) if request.parent_source else ""
 
 
 def _doubts(fitted: Fitted, reply: Reply) -> tuple[str, ...]:

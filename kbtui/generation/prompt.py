@@ -6,14 +6,16 @@ from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import ShapeRole
 from kbtui.domain.proposal import ProposalRequest
 from kbtui.generation.repair.values import Rejected
+from kbtui.generation.sameness import Repeats
 from kbtui.generation.signature import input_names
 
 SECTIONS = ("Task", "Hardware", "Kernel to improve", "Diagnosis", "Hints", "What was tried", "Answer")
 _MAX_TRIED = 12
 
 
-def build_prompt(request: ProposalRequest, rejected: Iterable[Rejected] = ()) -> str:
-    """The whole prompt as text. ``rejected`` are earlier replies no kernel could be made of.
+def build_prompt(request: ProposalRequest, rejected: Iterable[Rejected] = (), repeats: Repeats = Repeats()) -> str:
+    """The whole prompt as text. ``rejected`` are earlier replies no kernel could be made of, ``repeats`` how many
+    said nothing new.
 
     The same request gives the same text. Every section is there, empty ones with a word that says so.
     """
@@ -23,7 +25,7 @@ def build_prompt(request: ProposalRequest, rejected: Iterable[Rejected] = ()) ->
         _parent(request),
         _diagnosis(request),
         _hints(request),
-        _tried(request, tuple(rejected)),
+        _tried(request, tuple(rejected), repeats),
         _answer(request),
     )
     return "\n\n".join(f"## {title}\n{text}" for title, text in zip(SECTIONS, texts, strict=True)) + "\n"
@@ -85,9 +87,10 @@ def _hints(request: ProposalRequest) -> str:
     return "\n".join(lines) if lines else "None."
 
 
-def _tried(request: ProposalRequest, rejected: tuple[Rejected, ...]) -> str:
+def _tried(request: ProposalRequest, rejected: tuple[Rejected, ...], repeats: Repeats) -> str:
     lines = [_sibling(s.summary, s.outcome, s.ratio) for s in request.siblings[-_MAX_TRIED:]]
     lines += [f"- Your earlier reply could not be used: {r.detail}" for r in rejected]
+    lines += [f"- {repeats.told}"] if repeats.told else []
     return "\n".join(lines) if lines else "Nothing yet."
 
 

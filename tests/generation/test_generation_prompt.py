@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hints import load_hints
 from kbtui.domain.profile import Bottleneck, Diagnosis, Evidence, Finding
 from kbtui.domain.proposal import Sibling
 from kbtui.domain.verdict import Reason
 from kbtui.generation.prompt import SECTIONS, build_prompt
 from kbtui.generation.repair import Rejected
+from kbtui.generation.sameness import Repeats
 from kbtui.problems import load_problem
 
 DIAGNOSIS = Diagnosis(
@@ -76,6 +81,28 @@ def test_a_copy_of_the_parent_is_not_asked_for(request_for):
 
     assert "a copy of the kernel above is thrown away" in sections(improved)["Answer"]
     assert "kernel above" not in sections(first)["Answer"]
+
+
+@pytest.mark.parametrize(
+    ("repeats", "told"),
+    [
+        (Repeats(copies=1), "- Your last reply said nothing new: 1 was the kernel above as it is."),
+        (Repeats(again=2), "- Your last 2 replies said nothing new: 2 were what was tried before."),
+        (Repeats(2, 1), "- Your last 3 replies said nothing new: 2 were the kernel above as it is, 1 was what was"),
+    ],
+)
+def test_a_model_that_repeats_itself_is_told_so_with_the_count(request_for, repeats, told):
+    request = request_for("softmax", source=load_problem("softmax").kernel_source)
+
+    assert told in sections(build_prompt(request, (), repeats))["What was tried"]
+
+
+@given(st.integers(0, 99), st.integers(0, 99))
+def test_what_is_told_of_repeats_is_one_short_line(copies, again):
+    told = Repeats(copies, again).told
+    assert bool(told) == bool(copies + again)
+    assert len(told) < 200
+    assert "\n" not in told
 
 
 def test_the_signature_is_the_parents(request_for):
