@@ -71,9 +71,11 @@ class OpenedProblem:
         max_pairs: int,
     ) -> Match:
         """One candidate's process against others', with this GPU's sensors watching."""
+        compiling = self.sides.compiling
+        ours = {self.zygote.pid, *((compiling.pid,) if compiling else ())}
 
         def trouble() -> str | None:
-            state = self.sensors.read(lambda pid: parent_of(pid) == self.zygote.pid)
+            state = self.sensors.read(lambda pid: parent_of(pid) in ours)
             if state is None:
                 return None
             log.sensors.append(state.reading())

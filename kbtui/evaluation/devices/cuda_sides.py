@@ -10,6 +10,7 @@ from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
 from kbtui.domain.problem import Problem, ShapeRole
 from kbtui.domain.verdict import Reason, Verdict
+from kbtui.errors import EngineError
 from kbtui.evaluation.baselines import COMPILED, LIBRARIES
 from kbtui.evaluation.devices.triton_cache import copy_cache
 from kbtui.evaluation.gate.clients import CandidateClient, RefereeClient
@@ -73,6 +74,7 @@ class Sides:
     """Starts and keeps the children of one open problem. After ``drop`` every Side is dead.
 
     ``nudges``: overwrite a part of the inputs between timed calls, so that an answer that was kept is wrong.
+    ``compiling``: forks those that use torch.compile, which is imported there.
     """
 
     zygote: Zygote
@@ -83,6 +85,7 @@ class Sides:
     call_timeout_s: float
     copies: int = 2
     nudges: bool = True
+    compiling: Zygote | None = None
     _referee: Worker | None = None
     _arena: tuple[int, bytes] = (0, b"")
     _kept: dict[str, Side] = field(default_factory=dict)
@@ -113,12 +116,16 @@ class Sides:
             client.load(source, str(self._own_cache(worker, source)))
         return Side(name, source_sha(source), worker, client, nudged=self.nudges)
 
-    def baseline(self, name: str) -> Side:
-        """What a problem is compared with, by its name in ``evaluation.baselines``. Raises OpponentError."""
+    def baseline(self, name: str, n_threads: int = 1) -> Side:
+        """What a problem is compared with, by its name in ``evaluation.baselines``. Raises OpponentError.
+
+        ``n_threads``: processes that torch.compile may have; one will do where its cache is full.
+        """
         compiles = name in COMPILED or name in LIBRARIES
         spec, shapes = self.problem.spec, self.problem.spec.shapes_of(ShapeRole.TUNE) if compiles else ()
         try:
-            worker = self._start(BASELINE_ROLE, None)
+            worker = self._start_compiling() if name in COMPILED else None
+            worker = worker or self._start(BASELINE_ROLE, None)
             with _killed_on_failure(worker):
                 worker.call(
                     "open",
@@ -126,6 +133,7 @@ class Sides:
                     problem=to_plain(self.problem),
                     name=name,
                     shapes=[{"dims": [list(d) for d in s.dims], "dtype": spec.dtype_of(s)} for s in shapes],
+                    n_threads=n_threads,
                 )
         except WorkerFailure as failure:
             raise OpponentError(f"{name}: {failure}") from failure
@@ -198,6 +206,19 @@ class Sides:
         if worker not in self._sees:
             with _killed_on_failure(worker):
                 self._show_arena(worker, CandidateClient(worker, self.call_timeout_s))
+        return worker
+
+    def _start_compiling(self) -> Worker | None:
+        """A child that has torch.compile imported and sees the arena; None where there is none to be had."""
+        if self.compiling is None:
+            return None
+        _ = self.referee
+        try:
+            worker = self.compiling.spawn(BASELINE_ROLE, sandbox=None)
+            with _killed_on_failure(worker):
+                self._show_arena(worker, CandidateClient(worker, self.call_timeout_s))
+        except (WorkerFailure, EngineError):
+            return None
         return worker
 
     def _make_ready(self, spare: Worker) -> None:
