@@ -9,16 +9,18 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+from kbtui.commands.verify import whole_gate
+from kbtui.domain.verdict import Verdict
 from kbtui.engine.ports import Device
 from kbtui.errors import KbtuiError
 from kbtui.evaluation.devices import open_device
 from kbtui.evaluation.devices.cuda import CudaDevice
-from kbtui.evaluation.devices.cuda_gates import WholeGates
-from kbtui.evaluation.gate.plan import stages_to_run
+from kbtui.evaluation.devices.cuda_gates import Gated, WholeGates
 from kbtui.problems import load_problem
 
 Job = TypeVar("Job")
@@ -32,6 +34,39 @@ class GatesMany(Protocol):
     """A device that gates others while one grows old."""
 
     def whole_gates(self, seed: int, alone: bool) -> WholeGates: ...
+
+
+@dataclass(slots=True)
+class Gating(Generic[Job]):
+    """Jobs at the whole gate, on one device or several; ``done`` gets each with its verdict and its process's age.
+
+    On a device that gates many a verdict may come later, with another's or from ``finish``. ``alone``: see
+    ``WholeGates``.
+    """
+
+    done: Callable[[Device, Job, Verdict, float | None], None]
+    seed: int = 0
+    alone: bool = True
+    _gates: dict[int, tuple[WholeGates, dict[str, Job]]] = field(default_factory=dict)
+
+    def put(self, device: Device, job: Job, source: str) -> None:
+        if not isinstance(device, GatesMany):
+            return self.done(device, job, whole_gate(device, source, self.seed), None)
+        if id(device) not in self._gates:
+            self._gates[id(device)] = (device.whole_gates(self.seed, self.alone), {})
+        gates, begun = self._gates[id(device)]
+        begun[name := f"a{len(begun)}"] = job
+        self._settle(device, begun, gates.put(name, source))
+
+    def finish(self, device: Device) -> None:
+        """Get the verdicts that are still to come, before the device's problem is closed."""
+        if id(device) in self._gates:
+            gates, begun = self._gates.pop(id(device))
+            self._settle(device, begun, gates.finish())
+
+    def _settle(self, device: Device, begun: Mapping[str, Job], found: Iterable[Gated]) -> None:
+        for gated in found:
+            self.done(device, begun[gated.name], gated.verdict, gated.age_s)
 
 
 def _no_more(_: Device) -> None: ...
@@ -104,7 +139,7 @@ def _group(
 
 def _compile_ahead(device: Device, source: str) -> None:
     """For the whole gate in one request, whose shapes are compiled together; it would wait behind all that is ahead."""
-    if not isinstance(device, CudaDevice):
+    if isinstance(device, CudaDevice):
+        device.compile_for_gate(source)
+    else:
         device.prefetch(source)
-    elif device._opened is not None and device._opened.static(source).ok:
-        device._opened.compile(source, stages_to_run(0, 4))

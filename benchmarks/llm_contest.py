@@ -20,7 +20,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -28,10 +28,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.lanes import GatesMany, in_lanes
+from benchmarks.lanes import GatesMany, Gating, in_lanes
 from benchmarks.llm_replies import kept_replies, requests_of
 from hints import load_hints
-from kbtui.commands.verify import whole_gate
 from kbtui.domain.candidate import Candidate
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
@@ -44,7 +43,6 @@ from kbtui.domain.rung import MEASURE, PROFILE, Rung
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
 from kbtui.errors import UsageError
-from kbtui.evaluation.devices.cuda_gates import Gated, WholeGates
 from kbtui.generation.repair import Mended, repair
 from kbtui.generation.rewrites.propose import Rewrites
 from kbtui.generation.sameness import normalised_sha
@@ -211,38 +209,32 @@ class Contest:
     facts: Row
     until: float = math.inf
     rows: list[Row] = field(default_factory=list)
+    gating: Gating[Answer] = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _gates: WholeGates | None = None
-    _begun: dict[str, Answer] = field(default_factory=dict)
     _verified: list[tuple[Answer, Verdict]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.gating = Gating(self._sort)
+
     def play(self, device: Device, answer: Answer) -> None:
-        """On a device that gates many the verdict may come later, and all that pass are timed in ``settle``."""
+        """Where many are gated at a time, all that pass are timed in ``settle``."""
         assert answer.source is not None
         self.facts.setdefault("device", asdict(device.spec))
-        if not isinstance(device, GatesMany):
-            return self._judge(device, answer, whole_gate(device, answer.source, 0))
-        self._gates = self._gates or device.whole_gates(0, alone=True)
-        self._begun[name := f"a{len(self._begun)}"] = answer
-        self._sort(device, self._gates.put(name, answer.source))
+        self.gating.put(device, answer, answer.source)
 
     def settle(self, device: Device) -> None:
         """Verdicts that are still to come; then, with the GPU to themselves, those that passed are timed."""
-        if self._gates is not None:
-            self._sort(device, self._gates.finish())
+        self.gating.finish(device)
         for answer, verdict in self._verified:
             if time.monotonic() < self.until:
                 self._judge(device, answer, verdict)
-        self._gates = None
         self._verified.clear()
 
-    def _sort(self, device: Device, gated: Iterable[Gated]) -> None:
-        for found in gated:
-            answer = self._begun[found.name]
-            if found.verdict.ok:
-                self._verified.append((answer, found.verdict))
-            else:
-                self._judge(device, answer, found.verdict)
+    def _sort(self, device: Device, answer: Answer, verdict: Verdict, _: float | None) -> None:
+        if verdict.ok and isinstance(device, GatesMany):
+            self._verified.append((answer, verdict))
+        else:
+            self._judge(device, answer, verdict)
 
     def _judge(self, device: Device, answer: Answer, verdict: Verdict) -> None:
         row = row_of(answer) | judged(device, answer, verdict)

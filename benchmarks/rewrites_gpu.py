@@ -23,12 +23,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.lanes import GatesMany, in_lanes
+from benchmarks.lanes import Gating, in_lanes
 from benchmarks.rewrites_study import applications
 from kbtui.commands.verify import whole_gate
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
-from kbtui.evaluation.devices.cuda_gates import WholeGates
 
 Row = dict[str, Any]
 _FOUND = ("verdict", "reason", "stage", "detail", "age_s", "wall_s", "before_edit")
@@ -36,35 +35,23 @@ _KEPT = ("kernel", "rewrite", "edit", "problem", *_FOUND)
 
 
 @dataclass(slots=True)
-class Gating:
+class Sampling:
     """Rows as they get their verdicts, by (rewrite, kernel, edit); ``save`` is called with a lock held."""
 
     rows: list[Row]
     out: Path | None
     facts: Row
+    gating: Gating[Row] = field(init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _befores: dict[str, Row] = field(default_factory=dict)
-    _gates: dict[int, tuple[WholeGates, dict[str, Row]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.gating = Gating(self.say)
 
     def gate(self, device: Device, row: Row) -> None:
-        """On a device that gates many its verdict may come later, with another's or from ``settle``."""
         self.facts.setdefault("device", asdict(device.spec))
         row["began"] = time.monotonic()
-        if not isinstance(device, GatesMany):
-            return self.say(device, row, whole_gate(device, row["source"], 0))
-        if id(device) not in self._gates:
-            self._gates[id(device)] = (device.whole_gates(0, alone=True), {})
-        gates, begun = self._gates[id(device)]
-        begun[name := f"a{len(begun)}"] = row
-        for gated in gates.put(name, row["source"]):
-            self.say(device, begun[gated.name], gated.verdict, gated.age_s)
-
-    def settle(self, device: Device) -> None:
-        """Get the verdicts that are still to come, before the device's problem is closed."""
-        if id(device) in self._gates:
-            gates, begun = self._gates.pop(id(device))
-            for gated in gates.finish():
-                self.say(device, begun[gated.name], gated.verdict, gated.age_s)
+        self.gating.put(device, row, row["source"])
 
     def say(self, device: Device, row: Row, verdict: Verdict, age_s: float | None = None) -> None:
         """``age_s``: of the process by its last answer."""
@@ -156,13 +143,13 @@ def main() -> int:
     for row in rows:
         if "verdict" not in row:
             groups[row["problem"]].append(row)
-    gating = Gating(rows, given.out, facts())
+    sampling = Sampling(rows, given.out, facts())
     refused = in_lanes(
-        given.device, groups, lambda row: (row["source"],), gating.gate, began + given.seconds, given.lanes,
-        gating.settle,
+        given.device, groups, lambda row: (row["source"],), sampling.gate, began + given.seconds, given.lanes,
+        sampling.gating.finish,
     )  # fmt: skip
     done = [row for row in rows if "verdict" in row]
-    gating.save()
+    sampling.save()
     for problem, why in refused.items():
         print(f"{problem}: {why}")
     for row in done:

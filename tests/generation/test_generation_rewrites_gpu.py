@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.rewrites_gpu import Gating, counts, resumed, sampled, told
+from benchmarks.rewrites_gpu import Sampling, counts, resumed, sampled, told
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.evaluation import Evaluated, RungOutcome
 from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified, verified
@@ -61,10 +61,10 @@ def test_the_sample_takes_every_rewrite_alike_on_many_kernels():
 
 def test_an_edit_is_blamed_only_where_the_kernel_passed_before_it(tmp_path):
     rows = [row("good", "fine", "1"), row("good", "bad", "2"), row("bad", "bad too", "3")]
-    gating = Gating(rows, tmp_path / "out.json", {})
+    sampling = Sampling(rows, tmp_path / "out.json", {})
 
     for each in rows:
-        gating.gate(ByText(DATA_SHEETS["a100"]), each)
+        sampling.gate(ByText(DATA_SHEETS["a100"]), each)
 
     found = counts(rows)
     assert (found["judged"], found["kept"], found["failed_before_the_edit"]) == (2, 1, 1)
@@ -72,12 +72,12 @@ def test_an_edit_is_blamed_only_where_the_kernel_passed_before_it(tmp_path):
 
 def test_late_verdicts_reach_the_rows_that_they_are_about(tmp_path):
     rows = [row("good", "fine", "1"), row("good", "bad", "2"), row("good", "fine", "3"), row("good", "fine", "4")]
-    gating, device = Gating(rows, tmp_path / "out.json", {}), GatingMany(DATA_SHEETS["a100"])
+    sampling, device = Sampling(rows, tmp_path / "out.json", {}), GatingMany(DATA_SHEETS["a100"])
 
     for each in rows:
-        gating.gate(device, each)
+        sampling.gate(device, each)
     assert [r.get("verdict") for r in rows] == ["verified", "rejected", "verified", None]
-    gating.settle(device)
+    sampling.gating.finish(device)
 
     assert [r["verdict"] for r in rows] == ["verified", "rejected", "verified", "verified"]
     assert [r["age_s"] for r in rows] == [2.5, None, 2.5, 2.5]
@@ -88,12 +88,12 @@ def test_late_verdicts_reach_the_rows_that_they_are_about(tmp_path):
 
 def test_verdicts_that_were_kept_are_not_asked_for_again_unless_they_were_our_fault(tmp_path):
     rows = [row("good", "fine", "1"), row("good", "bad", "2")]
-    gating = Gating(rows, tmp_path / "out.json", {})
+    sampling = Sampling(rows, tmp_path / "out.json", {})
     for each in rows:
-        gating.gate(ByText(DATA_SHEETS["a100"]), each)
+        sampling.gate(ByText(DATA_SHEETS["a100"]), each)
     lost = row("good", "fine", "3") | told(unverified(Reason.DEVICE_LOST, 1, Proof.GPU, "gone")) | {"wall_s": 0.0}
     rows.append(lost)
-    gating.save()
+    sampling.save()
 
     again = [row("good", "fine", "1"), row("good", "bad", "2"), row("good", "fine", "3")]
     resumed(again, tmp_path / "out.json")
