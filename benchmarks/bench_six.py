@@ -30,11 +30,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.six.cases import Case, chosen, in_turns, load_cases
+from benchmarks.six.hall import Hall
 from benchmarks.six.part import Part
 from benchmarks.six.places import Places, status
 from benchmarks.six.record import read_record, write_record
 from benchmarks.six.search import is_over, state_of
-from benchmarks.six.stages import a100_of, hold_contest, run_case
+from benchmarks.six.stages import a100_of, hall_of, hold_contests, run_case
 from kbtui.console import tell
 from kbtui.errors import KbtuiError, UsageError
 from kbtui.evaluation.baselines import NAMES
@@ -48,8 +49,7 @@ def main(words: list[str] | None = None) -> int:
         options = parsed(words)
         cases = chosen(load_cases(), options.cases)
         if options.inside:
-            (case,) = cases
-            hold_contest(options, places(options, case))
+            hold_contests(options, {case.name: places(options, case) for case in cases})
             return 0
         options.out.mkdir(parents=True, exist_ok=True)
         if options.list:
@@ -108,23 +108,32 @@ def places(options: argparse.Namespace, case: Case) -> Places:
 def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     began, part = time.monotonic(), Part(options.limit, options.seconds)
     todo = [] if options.a100 else [c for c in cases if not places(options, c).record.is_file()]
-    for case in todo:
-        gone_s, where = time.monotonic() - began, places(options, case)
-        if not part.has_room(gone_s, is_over(state_of(where.workspace))):
-            part.left.append(case.name)
-            continue
-        try:
-            run_case(options, where, part, began)
-            part.finished.append(case.name)
-        except KbtuiError as error:
-            tell(f"{case.name}: {error}")
-            part.failed.append(case.name)
-        pack(options)
+    hall = hall_of(options, places(options, cases[0]))
+    try:
+        for case in todo:
+            run_one(options, case, part, began, hall)
+    finally:
+        hall.close()
     if not options.no_a100:
         compile_for_a100(options, [places(options, c) for c in cases], began)
         pack(options)
     tell(f"{time.monotonic() - began:.0f} s: {part.summary()}")
     return 1 if part.failed or part.left else 0
+
+
+def run_one(options: argparse.Namespace, case: Case, part: Part, began: float, hall: Hall) -> None:
+    """One case, if there is time for it."""
+    gone_s, where = time.monotonic() - began, places(options, case)
+    if not part.has_room(gone_s, is_over(state_of(where.workspace))):
+        part.left.append(case.name)
+        return
+    try:
+        run_case(options, where, part, began, hall)
+        part.finished.append(case.name)
+    except KbtuiError as error:
+        tell(f"{case.name}: {error}")
+        part.failed.append(case.name)
+    pack(options)
 
 
 def compile_for_a100(options: argparse.Namespace, all_places: list[Places], began: float) -> None:

@@ -2,28 +2,33 @@
 
 It is one confirmation of the engine's own: a fresh process a side and process pair, ABBA turns on the device's clock,
 cold L2, outputs judged on inputs nobody has seen. The gate comes first, with another seed than the search's.
+
+Baselines that compile are started once before, alone on the GPU where they choose by times of their own; the processes
+that are timed find in a cache what that made. While they do the champion's process grows old for the gate's last
+question. Nothing is timed by itself: only turns are kept.
 """
 
 import json
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
+from benchmarks.lanes import Gating
+from benchmarks.six.marks import Marks, Turns
 from benchmarks.six.record import CHAMPION, DRAFT, FIRST, Against, Contest, KernelKept, PairsKept, Reading
 from kbtui.commands.bench import bench_rung
-from kbtui.commands.verify import whole_gate
 from kbtui.console import tell
 from kbtui.domain.candidate import Attachment
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, Opponent
-from kbtui.domain.measurement import Comparison, LiveSample, Measurement, ShapeTiming
+from kbtui.domain.measurement import Comparison, Measurement, ShapeTiming
 from kbtui.domain.rung import Rung
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
 from kbtui.errors import EngineError
-from kbtui.evaluation.baselines import NAMES
+from kbtui.evaluation.baselines import COMPILED, NAMES
 from kbtui.scheduler.state import Tried
 
 #: Candidates that may fail the last gate, one after the other, before the case is given up.
@@ -37,6 +42,15 @@ class LeavesOut(Protocol):
     """A device that can go on without one of its baselines."""
 
     def leave_out(self, baseline: str) -> None: ...
+
+
+@runtime_checkable
+class Readies(Protocol):
+    """A device that starts baselines without timing them by themselves."""
+
+    def ready(self, names: tuple[str, ...]) -> tuple[Baseline, ...]: ...
+
+    def compile_for_gate(self, source: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +86,17 @@ class Contestants:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How it is measured. ``shape``: the case's, the only one timed; ``command`` is kept with the result."""
+    """How it is measured. ``shape``: the case's, the only one timed; ``command`` is kept with the result.
+
+    ``baselines``: those that a device is to ready which does not time them when it opens a problem.
+    """
 
     shape: str
     seed: int
     n_pairs: int
     n_processes: int
     command: str
+    baselines: tuple[str, ...] = ()
 
     @property
     def rung(self) -> Rung:
@@ -86,22 +104,26 @@ class Terms:
 
 
 def hold(
-    device: Device, contestants: Contestants, baselines: Iterable[Baseline], terms: Terms
+    device: Device, contestants: Contestants, baselines: Iterable[Baseline], terms: Terms, marks: Marks
 ) -> tuple[Contest, tuple[KernelKept, ...]]:
-    """On a device where the problem is open. Raises EngineError where no candidate passes the gate and is timed."""
+    """On a device where the problem is open. Raises EngineError where no candidate passes the gate and is timed.
+
+    ``baselines``: what opening the problem found of them; a device that readies them is asked itself.
+    """
     began = time.monotonic()
     refused: list[tuple[str, str]] = []
+    made_ready = Preparation(device, terms, marks)
     for champion in contestants.ranked[: MOST_REFUSED + 1]:
         name = champion.tried.candidate.id
         tell(f"gate and times of {name} {champion.tried.candidate.summary}")
-        verdict = whole_gate(device, champion.source, terms.seed + SEED_APART)
+        verdict = made_ready.gate(champion, contestants)
         if not verdict.ok:
             refused.append((name, f"{verdict.reason}: {verdict.detail}"))
             continue
-        found, broken = _timed(device, _request(champion, contestants, terms))
+        found, broken = _timed(device, _request(champion, contestants, terms), marks)
         if found.outcome.verdict.ok and found.outcome.measurement is not None:
             said = f"{verdict.kind} by {verdict.proof}: {verdict.detail}"
-            others, wall_s = (*broken, *baselines), time.monotonic() - began
+            others, wall_s = (*broken, *made_ready.baselines, *baselines), time.monotonic() - began
             contest = _contest(name, said, found, others, tuple(refused), terms, wall_s)
             return contest, _kept(champion, contestants)
         refused.append((name, f"{found.outcome.verdict.reason}: {found.outcome.verdict.detail}"))
@@ -111,11 +133,53 @@ def hold(
     raise EngineError(f"no candidate could be measured: {told[:400]}", "read the search's log")
 
 
-def _timed(device: Device, request: EvaluationRequest) -> tuple[Evaluated, tuple[Baseline, ...]]:
+@dataclass(slots=True)
+class Preparation:
+    """What comes before the turns: the gate of whoever may be the champion, and, once, the baselines."""
+
+    device: Device
+    terms: Terms
+    marks: Marks
+    baselines: list[Baseline] = field(default_factory=list)
+    _verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+    def gate(self, champion: Entrant, contestants: Contestants) -> Verdict:
+        tuned = tuple(name for name in self.terms.baselines if COMPILED.get(name))
+        self._compile_ahead(champion, contestants.draft, contestants.first)
+        self._ready(tuple(name for name in self.terms.baselines if name not in tuned), "baselines")
+        gating = Gating(self._told, self.terms.seed + SEED_APART, alone=False)
+        gating.put(self.device, champion, champion.source)
+        self.marks.reached("gate")
+        if champion.tried.candidate.id not in self._verdicts:
+            for name in tuned:
+                self._ready((name,), name)
+        gating.finish(self.device)
+        self.marks.reached("gate's last question")
+        return self._verdicts[champion.tried.candidate.id]
+
+    def _compile_ahead(self, *entrants: Entrant | None) -> None:
+        if isinstance(self.device, Readies):
+            for source in dict.fromkeys(e.source for e in entrants if e):
+                self.device.compile_for_gate(source)
+
+    def _ready(self, names: tuple[str, ...], phase: str) -> None:
+        known = {b.name for b in self.baselines}
+        missing = tuple(name for name in names if name not in known)
+        if missing and isinstance(self.device, Readies):
+            self.baselines += self.device.ready(missing)
+            self.marks.reached(f"ready {phase}")
+
+    def _told(self, device: Device, champion: Entrant, verdict: Verdict, age_s: float | None) -> None:
+        self._verdicts[champion.tried.candidate.id] = verdict
+
+
+def _timed(device: Device, request: EvaluationRequest, marks: Marks) -> tuple[Evaluated, tuple[Baseline, ...]]:
     """All turns; a baseline that breaks in the middle is left out, and all turns are taken again."""
     broken: list[Baseline] = []
     while True:
-        found = device.evaluate(request, _unwatched)
+        turns = Turns(marks)
+        found = device.evaluate(request, turns)
+        turns.over()
         name = culprit(found.outcome.verdict)
         if name is None or not isinstance(device, LeavesOut) or name in {b.name for b in broken}:
             return found, tuple(broken)
@@ -238,7 +302,3 @@ def _raw(attachments: Iterable[Attachment]) -> dict[str, Any]:
     found = next((a for a in attachments if a.name.startswith("samples-")), None)
     raw: dict[str, Any] = json.loads(found.content) if found else {}
     return raw
-
-
-def _unwatched(sample: LiveSample) -> None:
-    """The result comes when all is measured."""

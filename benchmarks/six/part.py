@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 #: Seconds beside a search's budget, and of a contest, as long as this call has seen none.
-SEARCH_BESIDE_S, CONTEST_S = 40.0, 160.0
+SEARCH_BESIDE_S, CONTEST_S = 30.0, 110.0
 #: A contest that takes longer is ended: something hangs.
-CONTEST_LIMIT_S = 420.0
+CONTEST_LIMIT_S = 300.0
 
 
 @dataclass(slots=True)

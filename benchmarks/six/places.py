@@ -40,6 +40,20 @@ class Places:
     def idle(self) -> Path:
         return self.folder / "idle.json"
 
+    @property
+    def phases(self) -> Path:
+        """Of the search."""
+        return self.folder / "phases.json"
+
+    @property
+    def contest_log(self) -> Path:
+        return self.folder / "contest.log"
+
+    @property
+    def hall(self) -> Path:
+        """Of all cases: the device's workspace and log of the process that holds contests."""
+        return self.work / "contests"
+
 
 def status(where: Places) -> str:
     """``finished``, or how far it is."""

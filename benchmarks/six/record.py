@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.six.marks import Phases
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.measurement import Clock
@@ -173,7 +174,10 @@ class OnA100:
 
 @dataclass(frozen=True, slots=True)
 class CaseRecord:
-    """One case, complete. ``kind``: measured, modelled or replayed; ``environment``: versions, driver, sandbox."""
+    """One case, complete. ``kind``: measured, modelled or replayed; ``environment``: versions, driver, sandbox.
+
+    ``phases``: what its time went into, in order, by name in seconds.
+    """
 
     case: str
     kind: str
@@ -188,6 +192,7 @@ class CaseRecord:
     kernels: tuple[KernelKept, ...]
     contest: Contest
     a100: OnA100 | None = None
+    phases: Phases = ()
 
     def kernel(self, role: str) -> KernelKept | None:
         return next((k for k in self.kernels if k.role == role), None)

@@ -80,18 +80,23 @@ def next_command(wanted: Wanted, state: RunState | None) -> list[str]:
 
 def run_bounded(command: list[str], limit_s: float, out: int) -> int | None:
     """Its exit status; None where it was ended at the limit. It ends with us, whatever ends us but SIGKILL."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")}
     # A group to be ended as one, but no session of its own: who kills our session kills it too.
-    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env=env, process_group=0)
+    process = subprocess.Popen(command, stdout=out, stderr=out, cwd=ROOT, env=environment(), process_group=0)
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
         return None
     finally:
-        _end(process)
+        end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def environment() -> dict[str, str]:
+    """In which a process of ours finds this tree."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             return

@@ -8,6 +8,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from benchmarks.make_pool import reader_of as reader_of_bundle
@@ -16,7 +17,9 @@ from benchmarks.six import judging
 from benchmarks.six.a100 import on_a100
 from benchmarks.six.cases import Case, write_problem
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold
+from benchmarks.six.hall import Hall, serve
 from benchmarks.six.machine import machine_facts, uuid_of
+from benchmarks.six.marks import Marks, Phases, told
 from benchmarks.six.part import Part
 from benchmarks.six.places import Places
 from benchmarks.six.record import CHAMPION, MEASURED, CaseRecord, Contest, KernelKept, OnA100, kind_of, write_record
@@ -25,9 +28,7 @@ from benchmarks.six.search import (
     Wanted,
     bundle,
     is_over,
-    last_words,
     reader_of,
-    run_bounded,
     search,
     state_of,
 )
@@ -35,17 +36,21 @@ from benchmarks.six.story import best_draft, ranked, story_of
 from kbtui.console import tell
 from kbtui.domain.codec import from_plain
 from kbtui.domain.device import DeviceSpec
+from kbtui.engine.ports import Device
 from kbtui.engine.replaying import problem_on
 from kbtui.errors import EngineError
 from kbtui.evaluation.baselines import EAGER
 from kbtui.evaluation.devices import open_device
+from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.environment import environment_of
 from kbtui.problems import load_problem
 from kbtui.scheduler.best import best_so_far
 from store.reader import Reader
 
-#: The command that holds one case's contest.
+#: The command that holds contests.
 SCRIPT = Path(__file__).parents[1] / "bench_six.py"
+#: Champion, first kernel and draft: what a process pair starts of candidates.
+SPARES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +63,27 @@ class Held:
     flops: float
     contest: Contest
     kernels: tuple[KernelKept, ...]
+    phases: Phases = ()
 
 
-def run_case(options: argparse.Namespace, where: Places, part: Part, began: float) -> None:
+def run_case(options: argparse.Namespace, where: Places, part: Part, began: float, hall: Hall) -> None:
     """Search, contest, record: what is done is not done again. Raises EngineError."""
-    case, at = where.case, time.monotonic()
+    case = where.case
     where.folder.mkdir(parents=True, exist_ok=True)
     problem = write_problem(case, where.folder / "problem")
-    wanted = Wanted(problem, where.workspace, options.device, options.seconds, options.seed, options.unvetted)
+    hall.open()  # nothing is timed yet, and once it is open it stands still
+    at = time.monotonic()
     if not is_over(state_of(where.workspace)):
         tell(f"{case.name}: searching for {options.seconds:g} s")
-        with Utilisation(uuid_of(options.device)) as used:
-            search(wanted, where.folder / "search.log")
-        where.idle.write_text(json.dumps(used.idle_share), encoding="utf-8")
+        wanted = Wanted(problem, where.workspace, options.device, options.seconds, options.seed, options.unvetted)
+        searched(wanted, where)
     searched_s, at = time.monotonic() - at, time.monotonic()
     if not where.held.is_file():
         tell(f"{case.name}: measuring the champion beside everything else")
-        contest_apart(options, where, part.contest_limit_s(time.monotonic() - began))
+        limit_s = part.contest_limit_s(time.monotonic() - began)
+        hall.hold(case.name, where.contest_log, limit_s)
+        if not where.held.is_file():
+            raise EngineError("the contest came to nothing: it left no result", f"read {where.contest_log}")
     part.took(searched_s, time.monotonic() - at)
     record = assembled(options, where)
     n_bytes = bundle(where.workspace, where.bundle)
@@ -82,39 +91,68 @@ def run_case(options: argparse.Namespace, where: Places, part: Part, began: floa
         tell(f"{case.name}: its bundle has {n_bytes / 1e6:.1f} MB")
     write_record(where.record, record)
     tell(line_of(case, record))
+    tell(f"{case.name}: {told(record.phases)}")
 
 
-def contest_apart(options: argparse.Namespace, where: Places, limit_s: float) -> None:
-    """In a process of its own, which a hang cannot outlive. Raises EngineError."""
-    log = where.folder / "contest.log"
+def searched(wanted: Wanted, where: Places) -> None:
+    """Search, and keep what is seen from outside. Raises EngineError."""
+    marks, began = Marks(say=lambda _: None), time.time()
+    with Utilisation(uuid_of(wanted.device)) as used:
+        state = search(wanted, where.folder / "search.log")
+    where.idle.write_text(json.dumps(used.idle_share), encoding="utf-8")
+    with reader_of(where.workspace) as reader:
+        started = datetime.fromisoformat(reader.runs()[0].started_at).timestamp()
+    marks.took("search's start", max(0.0, started - began))
+    marks.took("search", state.wall_s)
+    marks.took("search's end", max(0.0, time.time() - max(started, began) - state.wall_s))
+    where.phases.write_text(json.dumps(marks.phases), encoding="utf-8")
+
+
+def hall_of(options: argparse.Namespace, where: Places) -> Hall:
+    """The process of this call's contests, not yet open."""
     command = [
-        sys.executable, str(SCRIPT), "--inside", options.command, "--cases", where.case.name, "--out", str(options.out),
+        sys.executable, "-u", str(SCRIPT), "--inside", options.command, "--out", str(options.out),
         "--work", str(options.work), "--device", options.device, "--seed", str(options.seed),
         "--pairs", str(options.pairs), "--processes", str(options.processes),
         "--baselines", ",".join(options.baselines),
     ]  # fmt: skip
-    with log.open("ab") as out:
-        code = run_bounded([sys.executable, "-u", *command[1:]], limit_s, out.fileno())
-    if code != 0 or not where.held.is_file():
-        why = f"ended after {limit_s:.0f} s" if code is None else last_words(log)
-        raise EngineError(f"the contest came to nothing: {why}", f"read {log}")
+    return Hall(command, where.hall / "hall.log")
 
 
-def hold_contest(options: argparse.Namespace, where: Places) -> None:
-    """The contest itself; ``--inside`` is the command that asked for it."""
-    case = where.case
-    device = open_device(options.device, where.workspace, baselines=options.baselines)
+def hold_contests(options: argparse.Namespace, by_name: dict[str, Places]) -> None:
+    """Inside that process; ``--inside`` is the command that asked for them. Raises DeviceError."""
+    root = next(iter(by_name.values())).hall
+    device = contest_device(options, root)
     try:
-        problem = problem_on(device, load_problem(str(where.folder / "problem")))
-        report = device.open(problem)
-        terms = Terms(case.shape, options.seed, options.pairs, options.processes, options.inside)
-        contest, kernels = hold(device, contestants(where), report.baselines, terms)
+        serve(
+            lambda name: hold_contest(options, device, by_name[name]),
+            lambda name: by_name[name].contest_log,
+        )
     finally:
         device.close()
+
+
+def contest_device(options: argparse.Namespace, root: Path) -> Device:
+    if options.device.startswith("cuda"):
+        return CudaDevice(options.device, root, spares=SPARES, baselines=options.baselines, timed_at_opening=False)
+    return open_device(options.device, root, baselines=options.baselines)
+
+
+def hold_contest(options: argparse.Namespace, device: Device, where: Places) -> None:
+    """The contest itself; nothing of it is on a GPU afterwards. Raises EngineError."""
+    case, marks = where.case, Marks()
+    problem = problem_on(device, load_problem(str(where.folder / "problem")))
+    report = device.open(problem)
+    marks.reached("contest opens the problem")
+    terms = Terms(case.shape, options.seed, options.pairs, options.processes, options.inside, options.baselines)
+    contest, kernels = hold(device, contestants(where), report.baselines, terms, marks)
+    if isinstance(device, CudaDevice):
+        device.close_problem()
+    marks.reached("contest's end")
     shape = next(s for s in problem.spec.shapes if s.name == case.shape)
     facts = (*environment_of(device.spec), *machine_facts(device.spec))
-    held = Held(device.spec, facts, problem.spec.bytes_moved(shape), problem.spec.flops(shape), contest, kernels)
-    write_record(where.held, held)
+    bytes_moved, flops = problem.spec.bytes_moved(shape), problem.spec.flops(shape)
+    write_record(where.held, Held(device.spec, facts, bytes_moved, flops, contest, kernels, marks.phases))
 
 
 def contestants(where: Places) -> Contestants:
@@ -132,6 +170,7 @@ def contestants(where: Places) -> Contestants:
 def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
     held = from_plain(Held, json.loads(where.held.read_text(encoding="utf-8")))
     idle = json.loads(where.idle.read_text(encoding="utf-8")) if where.idle.is_file() else None
+    of_search = json.loads(where.phases.read_text(encoding="utf-8")) if where.phases.is_file() else []
     with reader_of(where.workspace) as reader:
         run = reader.runs()[0].run
         state = reader.state(run)
@@ -150,6 +189,7 @@ def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
         story=story,
         kernels=held.kernels,
         contest=held.contest,
+        phases=(*((str(name), float(s)) for name, s in of_search), *held.phases),
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.six.a100 import fault_of, too_much
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold, pairs, readings
+from benchmarks.six.marks import Marks
 from benchmarks.six.record import read_records, write_record
 from kbtui.domain.candidate import Attachment, Candidate, Origin
 from kbtui.domain.device import DeviceSpec
@@ -71,13 +72,16 @@ def entrant(name: str, score: float = 1.0) -> Entrant:
     return Entrant(Tried(candidate, "commit", 1, 1), f"# {name}\n")
 
 
+def silent(_: str) -> None: ...
+
+
 FIRST, DRAFT, BEST = entrant("c0001"), entrant("c0003"), entrant("c0007")
 
 
 def test_the_champion_takes_turns_with_the_first_kernel_the_draft_and_every_baseline() -> None:
     device = TimedDevice()
     baselines = (Baseline("eager", None), Baseline("liger", None, "liger: ImportError: liger_kernel is not installed"))
-    held, kernels = hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, DRAFT), baselines, TERMS)
+    held, kernels = hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, DRAFT), baselines, TERMS, Marks(say=silent))
     assert (held.champion, held.us, held.end_to_end_us) == ("c0007", 100.0, 120.0)
     assert [(a.name, a.ratio, a.us) for a in held.against if a.ratio] == [
         ("draft", 2.0, 202.0), ("first", 2.0, 202.0), ("eager", 2.0, 202.0),
@@ -91,14 +95,14 @@ def test_the_champion_takes_turns_with_the_first_kernel_the_draft_and_every_base
 
 def test_a_champion_that_is_the_draft_is_not_compared_with_itself() -> None:
     device = TimedDevice()
-    held, _ = hold(device, Contestants((DRAFT, FIRST), FIRST, DRAFT), (), TERMS)
+    held, _ = hold(device, Contestants((DRAFT, FIRST), FIRST, DRAFT), (), TERMS, Marks(say=silent))
     assert held.beside("draft") is None
     assert held.beside("first") is not None
 
 
 def test_a_candidate_that_fails_the_last_gate_gives_way_to_the_next_and_is_named() -> None:
     device = TimedDevice(wrong=(BEST.source,))
-    held, kernels = hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, DRAFT), (), TERMS)
+    held, kernels = hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, DRAFT), (), TERMS, Marks(say=silent))
     assert held.champion == kernels[0].candidate == "c0003"
     assert held.refused == (("c0007", "wrong_values: off by 0.3"),)
 
@@ -106,13 +110,13 @@ def test_a_candidate_that_fails_the_last_gate_gives_way_to_the_next_and_is_named
 def test_where_nobody_passes_the_case_is_given_up_with_the_reasons() -> None:
     device = TimedDevice(wrong=(BEST.source, FIRST.source))
     with pytest.raises(EngineError, match=r"c0007 wrong_values: off by 0\.3; c0001 wrong_values"):
-        hold(device, Contestants((BEST, FIRST), FIRST, None), (), TERMS)
+        hold(device, Contestants((BEST, FIRST), FIRST, None), (), TERMS, Marks(say=silent))
 
 
 def test_a_baseline_that_breaks_is_left_out_and_said_so() -> None:
     device = TimedDevice(breaks="max-autotune")
     baselines = (Baseline("eager", None), Baseline("max-autotune", None))
-    held, _ = hold(device, Contestants((BEST, FIRST), FIRST, None), baselines, TERMS)
+    held, _ = hold(device, Contestants((BEST, FIRST), FIRST, None), baselines, TERMS, Marks(say=silent))
     assert held.champion == "c0007"
     assert [a.error for a in held.against if a.name == "max-autotune"] == ["died of signal 9"]
 
@@ -120,7 +124,7 @@ def test_a_baseline_that_breaks_is_left_out_and_said_so() -> None:
 def test_a_failure_of_ours_ends_the_contest_and_is_not_laid_on_the_next_candidate() -> None:
     device = TimedDevice(breaks="referee")
     with pytest.raises(EngineError, match="harness_failed: referee: died of signal 9"):
-        hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, None), (), TERMS)
+        hold(device, Contestants((BEST, DRAFT, FIRST), FIRST, None), (), TERMS, Marks(say=silent))
     assert {request.source for request in device.asked} == {BEST.source}
 
 

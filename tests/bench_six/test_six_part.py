@@ -13,7 +13,7 @@ def test_without_a_limit_every_case_is_begun() -> None:
 def test_a_case_is_begun_only_if_it_would_end_in_time_by_what_the_others_took() -> None:
     part = Part(limit_s=300.0, search_s=45.0)
     assert part.has_room(0.0, searched=False)
-    assert not part.has_room(100.0, searched=False)
+    assert not part.has_room(130.0, searched=False)
     part.took(search_s=60.0, contest_s=70.0)
     assert part.has_room(165.0, searched=False)
     assert not part.has_room(175.0, searched=False)
