@@ -28,7 +28,7 @@ from kbtui.domain.rung import Rung
 from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.engine.ports import Device
 from kbtui.errors import EngineError
-from kbtui.evaluation.baselines import COMPILED, NAMES
+from kbtui.evaluation.baselines import NAMES, TUNED
 from kbtui.scheduler.state import Tried
 
 #: Candidates that may fail the last gate, one after the other, before the case is given up.
@@ -144,7 +144,7 @@ class Preparation:
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def gate(self, champion: Entrant, contestants: Contestants) -> Verdict:
-        tuned = tuple(name for name in self.terms.baselines if COMPILED.get(name))
+        tuned = tuple(name for name in self.terms.baselines if name in TUNED)
         self._compile_ahead(champion, contestants.draft, contestants.first)
         self._ready(tuple(name for name in self.terms.baselines if name not in tuned), "baselines")
         gating = Gating(self._told, self.terms.seed + SEED_APART, alone=False)

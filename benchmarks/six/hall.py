@@ -60,12 +60,12 @@ class Hall:
             self._process.stdin.flush()
         answer = self._answer(limit_s)
         if answer != DONE:
-            self.close()
+            self.close(0.0 if answer is None else _STOP_S)
             why = f"ended after {limit_s:.0f} s" if answer is None else last_words(log)
             raise EngineError(f"the contest came to nothing: {why}", f"read {log}")
 
-    def close(self) -> None:
-        """End it and all that it started. Idempotent."""
+    def close(self, patience_s: float = _STOP_S) -> None:
+        """End it and all that it started; so long it may take to end by itself. Idempotent."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -73,7 +73,7 @@ class Hall:
             with contextlib.suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_STOP_S)
+            process.wait(patience_s)
         end(process)
 
     def _answer(self, limit_s: float) -> bytes | None:
@@ -92,10 +92,15 @@ class Hall:
         return answer
 
 
-def serve(hold: Callable[[str], None], log_of: Callable[[str], Path]) -> None:
-    """Inside: hold each contest that is named on stdin, until that is closed. Whatever is printed goes to its log."""
+def stdout_for_answers() -> int:
+    """Inside, before all else: the descriptor to answer on; what is printed from now on goes where errors go."""
     answers = os.dup(1)
     os.dup2(2, 1)
+    return answers
+
+
+def serve(answers: int, hold: Callable[[str], None], log_of: Callable[[str], Path]) -> None:
+    """Inside: hold each contest that is named on stdin, until that is closed. Whatever is printed goes to its log."""
     os.write(answers, READY)
     for line in sys.stdin:
         case = line.strip()

@@ -17,7 +17,7 @@ from benchmarks.six import judging
 from benchmarks.six.a100 import on_a100
 from benchmarks.six.cases import Case, write_problem
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold
-from benchmarks.six.hall import Hall, serve
+from benchmarks.six.hall import Hall, serve, stdout_for_answers
 from benchmarks.six.machine import machine_facts, uuid_of
 from benchmarks.six.marks import Marks, Phases, told
 from benchmarks.six.part import Part
@@ -121,10 +121,11 @@ def hall_of(options: argparse.Namespace, where: Places) -> Hall:
 
 def hold_contests(options: argparse.Namespace, by_name: dict[str, Places]) -> None:
     """Inside that process; ``--inside`` is the command that asked for them. Raises DeviceError."""
-    root = next(iter(by_name.values())).hall
-    device = contest_device(options, root)
+    answers = stdout_for_answers()
+    device = contest_device(options, next(iter(by_name.values())).hall)
     try:
         serve(
+            answers,
             lambda name: hold_contest(options, device, by_name[name]),
             lambda name: by_name[name].contest_log,
         )

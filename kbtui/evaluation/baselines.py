@@ -11,6 +11,8 @@ COMPILED: Mapping[str, str | None] = {
 }
 #: The module of each public library.
 LIBRARIES: Mapping[str, str] = {"liger": "liger_kernel", "flaggems": "flag_gems"}
+#: Those that choose among kernels by times of their own, so that nothing else may run while they do.
+TUNED = ("max-autotune", "max-autotune-no-cudagraphs", "flaggems")
 #: No operation: memory at its best, in the same turns.
 CEILINGS = ("copy", "read")
 #: Bytes that ``copy`` reads and writes together, and that ``read`` reads: twenty times an H200's L2.

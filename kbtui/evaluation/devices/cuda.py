@@ -20,7 +20,7 @@ from kbtui.domain.verdict import Proof
 from kbtui.domain.vetting import Vetting
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import DeviceError, EngineError, KbtuiError, UsageError
-from kbtui.evaluation.baselines import CEILINGS, COMPILED, EAGER
+from kbtui.evaluation.baselines import CEILINGS, COMPILED, EAGER, TUNED
 from kbtui.evaluation.compile.compiler import Compiler, describe_inputs
 from kbtui.evaluation.devices.cuda_chip import spec_of, visible_device
 from kbtui.evaluation.devices.cuda_evaluation import ALONE_BLOCKS, Evaluation
@@ -153,7 +153,7 @@ class CudaDevice:
         if opened is None:
             raise EngineError("no problem is open on this device", "open one first")
         with self._lock.held(), ThreadPoolExecutor(max_workers=_MOST_AT_ONCE) as threads:
-            quick = tuple(name for name in names if not COMPILED.get(name))
+            quick = tuple(name for name in names if name not in TUNED)
             found = dict(zip(quick, threads.map(lambda name: ready_baseline(opened, name), quick), strict=True))
             for name in names:
                 if name not in found:
@@ -266,7 +266,7 @@ def ready_baseline(opened: OpenedProblem, name: str) -> Baseline:
     if name == EAGER or name in CEILINGS:
         return Baseline(name, None)
     try:
-        opened.sides.baseline(name, compile_threads()).worker.kill()
+        opened.sides.baseline(name, compile_threads() if name in TUNED else 1).worker.kill()
     except OpponentError as error:
         return Baseline(name, None, str(error)[:300])
     return Baseline(name, None)
