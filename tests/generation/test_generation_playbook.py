@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from hints import load_hints
 from kbtui.domain.candidate import source_sha
+from kbtui.domain.profile import Diagnosis
 from kbtui.domain.proposal import Phase
 from kbtui.generation.playbook import Playbook, load_entries
 from kbtui.generation.playbook.constants import read_constants, set_constants
@@ -22,13 +23,20 @@ def test_coarse_rounds_propose_every_structure_once_before_any_twice(request_for
     assert len(proposals) == len(entries) + 3
 
 
-def test_a_hint_moves_its_structures_to_the_front(request_for):
+def test_a_hint_that_a_diagnosis_chose_moves_its_structures_to_the_front(request_for):
     split = tuple(h for h in load_hints() if h.id == "split_the_row")
+    few = Diagnosis("Too few programs.", (), "4096x16384", 0.0, 0.0, "test")
 
-    proposals = Playbook().propose(request_for("softmax", hints=split, limit=1))
+    proposals = Playbook().propose(request_for("softmax", hints=split, diagnosis=few, limit=1))
 
     assert proposals[0].origin.operator == "softmax_split_row"
     assert proposals[0].origin.hint == "split_the_row"
+
+
+def test_hints_that_no_diagnosis_chose_leave_the_order_to_the_sizes(request_for):
+    split = tuple(h for h in load_hints() if h.id == "split_the_row")
+
+    assert Playbook().propose(request_for("softmax", hints=split)) == Playbook().propose(request_for("softmax"))
 
 
 def test_a_persons_words_move_a_structure_to_the_front(request_for):

@@ -1,0 +1,183 @@
+"""Rules of what suits a size, one a family. Pure; constants are limits of the chips or measured, as they say.
+
+Times behind an order are those of ``benchmarks/pools`` and ``benchmarks/results`` (one H200, 2026-11-30).
+"""
+
+from collections.abc import Mapping
+
+from kbtui.domain.device import DeviceSpec
+from kbtui.generation.playbook.advice import Rule, Size, Suit
+from kbtui.generation.playbook.constants import Value
+
+#: fp32 values that a program may hold: half of an SM's 64 Ki registers, the rest is for addresses and temporaries.
+HELD_ELEMENTS = 32768
+#: Values a thread may hold: a quarter of its 255 registers, so that two or three of each value can be live.
+HELD_A_THREAD = 64
+#: Bytes an SM takes from L2 in a clock (Hopper and Ampere alike, measured by many).
+SM_BYTES_A_CLOCK = 64
+#: A row below this does not fill a program of four warps with 16 bytes a thread.
+SHORT_ROW_BYTES = 2048
+#: Two 16-byte loads a thread of 16 warps in fp32; wider tiles were no faster in a matrix-vector product.
+LINE_TILE = 4096
+#: Tiles in a row from which loads ahead of the loop (stages) pay for their way through shared memory.
+LONG_WALK_TILES = 8
+#: Pixels of a strip: 256 bytes of fp32, two whole cache lines a channel.
+STRIP_PIXELS = 64
+#: The tile of a product that keeps Hopper's tensor cores busy, and the least one worth a program.
+WIDE_M, WIDE_N, LEAST_TILE = 128, 256, 1024
+
+
+def power_of_2(n: int) -> int:
+    """The least power of two that is no less than n."""
+    return 1 << max(n - 1, 0).bit_length()
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def clamp(low: int, n: int, high: int) -> int:
+    return max(low, min(n, high))
+
+
+def second_launch_pays(row_bytes: int, programs: int, device: DeviceSpec) -> bool:
+    """Whether to split: half of the SMs are idle, and one takes longer over its row than another launch does."""
+    alone_us = row_bytes / (SM_BYTES_A_CLOCK * device.sm_clock_mhz)
+    return 2 * programs <= device.n_sms and alone_us > device.launch_us
+
+
+def row_softmax(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    rows, cols = size.dims
+    tile = power_of_2(cols)
+    held, few = tile <= HELD_ELEMENTS, rows <= device.n_sms
+    online = {"TILE": clamp(1024, tile, HELD_ELEMENTS), "NUM_WARPS": clamp(4, tile // 1024, 16)}
+    suits = {
+        "online_tiles": _suit("softmax_online_tiles", online, TILE=tile),
+        "online_lanes": _suit("softmax_online_lanes", {}, TILE=tile),
+        "multi_pass": _suit("softmax_multi_pass", {}, TILE=tile),
+        # Few rows: nobody waits for an SM, so threads take less each. One row a program needs no loads ahead.
+        "one_row": Suit("softmax_one_row", {"ELEMENTS_PER_THREAD": 8 if few else 16}, _idle_of_one_row(tile)),
+        "several_rows": Suit("softmax_several_rows", {}, frozenset({"ELEMENTS_PER_THREAD"} if not held else ())),
+        "persistent": Suit("softmax_persistent", {"STAGES": 1} if few else {} if held else {"PROGRAMS_PER_SM": 1}),
+        "partly_resident": Suit("softmax_partly_resident"),
+        "split_row": _suit("softmax_split_row", {}, TILE=tile),
+        "split_atomic": _suit("softmax_split_atomic", {}, TILE=tile),
+    }
+    # Held rows are read once. Longer ones are read twice, the second time from cache: the fewer bytes are at work on
+    # the chip, the more of them are still there, so wide tiles and few programs lead.
+    held_first = ("one_row", "several_rows", "persistent")
+    walked = ("online_tiles", "persistent", "partly_resident", "online_lanes", "one_row", "multi_pass", "several_rows")
+    order: tuple[str, ...]
+    if second_launch_pays(cols * size.item_bytes, rows, device):
+        order = ("split_row", "split_atomic", *walked)
+    elif not held:
+        order = (*walked, "split_row", "split_atomic")
+    elif cols * size.item_bytes < SHORT_ROW_BYTES:
+        order = ("several_rows", "one_row", "persistent", *walked, "split_row", "split_atomic")
+    elif few:
+        order = (*held_first, *walked, "split_row", "split_atomic")
+    else:
+        order = ("online_tiles", *held_first, "multi_pass", *walked, "split_row", "split_atomic")
+    return tuple(suits[name] for name in dict.fromkeys(order))
+
+
+def _idle_of_one_row(tile: int) -> frozenset[str]:
+    """A row that every MAX_TILE holds meets no wide tile; one that none holds meets nothing else."""
+    if tile <= 16384:
+        return frozenset({"MAX_TILE", "WIDE_TILE"})
+    return frozenset({"MAX_TILE", "ELEMENTS_PER_THREAD", "MAX_WARPS"} if tile > 65536 else ())
+
+
+def mat_vec(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    rows, cols = size.dims
+    tile = power_of_2(cols)
+    # As many warps as an SM holds, over the rows that it gets; 16 at least, for each thread to load 16 bytes twice.
+    warps = clamp(16, power_of_2(device.max_warps_per_sm // ceil_div(rows, device.n_sms) + 1) // 2, 32)
+    long_walk = ceil_div(cols, LINE_TILE) >= LONG_WALK_TILES
+    suits = {
+        "one_row": _suit("matvec_one_row", {"NUM_WARPS": warps}, TILE=tile),
+        "persistent": _suit("matvec_persistent", {"STAGES": 3} if long_walk else {}, TILE=tile),
+        # Two rows share each read of the vector.
+        "split_k": _suit("matvec_split_k", {"ROWS": 2}, TILE=tile),
+        "split_k_atomic": _suit("matvec_split_k_atomic", {}, TILE=tile),
+        "row_block": _suit("matvec_row_block", {}, TILE=tile),
+    }
+    splits = ("split_k", "split_k_atomic")
+    if cols * size.item_bytes < SHORT_ROW_BYTES:
+        order = ("row_block", "one_row", "persistent", *splits)
+    elif rows < device.n_sms:
+        order = (*splits, "persistent", "one_row", "row_block")
+    else:
+        order = ("one_row", "persistent", *splits, "row_block")
+    return tuple(suits[name] for name in order)
+
+
+def channel_rms_norm(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    images, n_channels, height, width = size.dims
+    channels, pixels = power_of_2(n_channels), height * width
+    # Few threads with much to load each: more of the tile is asked for before anybody waits, and sums need no barrier.
+    strip = {"TILE_ELEMENTS": clamp(2048, channels * STRIP_PIXELS, HELD_ELEMENTS), "ELEMENTS_PER_THREAD": HELD_A_THREAD}
+    across = strip | {"ELEMENTS_PER_THREAD": HELD_A_THREAD // 4}
+    # With loads ahead, shared memory holds the tiles of all programs of an SM besides.
+    ahead = strip | {"TILE_ELEMENTS": clamp(2048, channels * STRIP_PIXELS, HELD_ELEMENTS // 2)}
+    suits = {
+        "pixel_strip": Suit("channel_rms_pixel_strip", strip),
+        "flat_pixels": Suit("channel_rms_flat_pixels", across),
+        "persistent": Suit("channel_rms_persistent", ahead),
+        "looped": Suit("channel_rms_looped"),
+        "split_channels": Suit("channel_rms_split_channels"),
+        "split_atomic": Suit("channel_rms_split_atomic"),
+    }
+    held = channels * 8 <= HELD_ELEMENTS
+    splits = ("split_channels", "split_atomic")
+    strip_bytes = n_channels * STRIP_PIXELS * size.item_bytes
+    if second_launch_pays(strip_bytes, images * ceil_div(pixels, STRIP_PIXELS), device):
+        order = (*splits, "pixel_strip", "flat_pixels", "persistent", "looped")
+    elif not held:
+        order = ("looped", *splits, "pixel_strip", "flat_pixels", "persistent")
+    elif pixels < STRIP_PIXELS:
+        order = ("flat_pixels", "pixel_strip", "persistent", "looped", *splits)
+    else:
+        order = ("pixel_strip", "flat_pixels", "persistent", "looped", *splits)
+    return tuple(suits[name] for name in order)
+
+
+def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    n_batch, _, n_out = size.dims
+    wide = 2 * ceil_div(n_batch, WIDE_M) * ceil_div(n_out, WIDE_N) > device.n_sms
+    few = n_batch * n_out <= LEAST_TILE * device.n_sms
+    described = device.arch >= 90
+    narrow = frozenset() if wide and described else frozenset({"WIDE_STAGES"})
+    sliced_idle = frozenset({"BLOCK_M", "BLOCK_N", "MIN_TILE", "SLICES", "K_BYTES", "STAGES"})
+    suits = {
+        "grouped_tiles": Suit("linear_grouped_tiles"),
+        "split_k": Suit("linear_split_k"),
+        "sliced_k": Suit("linear_sliced_k", {}, sliced_idle if wide and described else narrow),
+        "split_k_overlapped": Suit("linear_split_k_overlapped"),
+        # Few rows leave each program a narrow strip: longer pieces of k keep as many bytes in flight.
+        "small_batch": Suit("linear_small_batch", {"K_BYTES": 512} if few else {}),
+        "persistent": Suit("linear_persistent"),
+        "tensor_descriptor": Suit("linear_tensor_descriptor", {"STAGES": 4} if wide and size.item_bytes == 2 else {}),
+    }
+    splits = ("sliced_k", "split_k_overlapped", "split_k", "small_batch")
+    tiles = ("grouped_tiles", "persistent", "tensor_descriptor")
+    if few:
+        order = (*splits, *tiles)
+    elif wide and described:
+        order = ("tensor_descriptor", "persistent", "grouped_tiles", *splits)
+    else:
+        order = (*tiles, *splits)
+    return tuple(suits[name] for name in order)
+
+
+def _suit(entry: str, start: Mapping[str, Value], **widest: int) -> Suit:
+    return Suit(entry, start, frozenset(), widest)
+
+
+#: By family: the rule, and how many dims its sizes have.
+RULES: Mapping[str, tuple[Rule, int]] = {
+    "row_softmax": (row_softmax, 2),
+    "mat_vec": (mat_vec, 2),
+    "channel_rms_norm": (channel_rms_norm, 4),
+    "linear_relu_div": (linear_relu_div, 3),
+}
