@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -85,6 +86,32 @@ def test_a_confirmation_recorded_without_pytorch_costs_what_those_with_it_cost_m
     assert device.evaluate(asked(alone, MEASURE), ignore).outcome.gpu_s == measured.outcome.gpu_s
 
 
+@pytest.mark.parametrize("path", POOLS, ids=lambda p: p.name.split(".")[0])
+def test_a_confirmation_never_recorded_costs_the_median_of_what_recorded_ones_do(path: Path) -> None:
+    """Whoever confirms what was not confirmed pays no less than for what was, and no other rung is dearer for it."""
+    device = ReplayDevice(path)
+
+    def cost_of(candidate: PoolCandidate, rung: int) -> float:
+        return device.evaluate(asked(candidate, rung), ignore).outcome.gpu_s
+
+    confirmed = [c for c in device.pool.candidates if c.at(CONFIRM)]
+    never = [c for c in device.pool.candidates if not c.at(CONFIRM)]
+    assert {cost_of(c, CONFIRM) for c in never} <= {median(cost_of(c, CONFIRM) for c in confirmed)}
+    of_measure = [r.outcome.gpu_s for c in device.pool.candidates if (r := c.at(MEASURE))]
+    assert {cost_of(c, MEASURE) for c in never if not c.at(MEASURE)} <= {median(of_measure)}
+
+
+def test_the_surcharge_is_in_what_a_derived_confirmation_costs(tmp_path: Path) -> None:
+    pool = read_pool(SOFTMAX)
+    confirmed = highest_is(ReplayDevice(SOFTMAX), CONFIRM)
+    dear = max(confirmed, key=lambda c: c.highest.outcome.gpu_s)
+    never = highest_is(ReplayDevice(SOFTMAX), PROFILE)[0]
+    alone = [without_pytorch(c, gpu_s=1.0) for c in confirmed if c is not dear]
+    write_pool(tmp_path / "mixed.jsonl.gz", replace(pool, candidates=(dear, *alone, never)))
+    derived = ReplayDevice(tmp_path / "mixed.jsonl.gz").evaluate(asked(never, CONFIRM), ignore).outcome
+    assert derived.gpu_s == pytest.approx(dear.highest.outcome.gpu_s)
+
+
 def test_a_recorded_rung_comes_back_with_its_verdict_times_and_cost(device: ReplayDevice) -> None:
     candidate = highest_is(device, PROFILE)[0]
     for recorded in candidate.rungs:
@@ -101,7 +128,7 @@ def test_a_recorded_rung_comes_back_with_its_verdict_times_and_cost(device: Repl
 def test_a_rung_never_recorded_is_derived_at_the_median_cost_of_that_rung(device: ReplayDevice) -> None:
     candidate = highest_is(device, SCREEN)[0]
     outcome = device.evaluate(asked(candidate, MEASURE, highest_is(device, PROFILE)[0]), ignore).outcome
-    assert (outcome.gpu_s, outcome.wall_s) == median_costs(device.pool)[MEASURE]
+    assert (outcome.gpu_s, outcome.wall_s) == median_costs(device.pool, (0.0, 0.0))[MEASURE]
     assert "not recorded; as on rung 1" in outcome.verdict.detail
     assert outcome.measurement is not None
     assert [t.shape for t in outcome.measurement.timings] == ["4096x16384"], "no time is invented for other shapes"

@@ -3,7 +3,8 @@
 Verdicts, resources, times, profiles and costs are the recorded ones. Comparisons are drawn anew between any two
 recorded candidates (see ``replay_draws``). A rung that was never recorded for a candidate is derived from its highest
 recorded one, at the median cost of that rung over the pool. Time is simulated: it passes by what was recorded. In a
-pool where only some confirmations met all that a run's meets, the others cost as much more as those did (medians).
+pool where only some confirmations met all that a run's meets, the others cost as much more as those did (medians), and
+so do derived ones.
 """
 
 import hashlib
@@ -43,8 +44,8 @@ class ReplayDevice:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:8]
         name = f"replay of {recorded.name}, pool {digest}"
         self.spec = replace(recorded, key=f"{REPLAY}{path.absolute()}", name=name, uuid=None)
-        self._costs = median_costs(self.pool)
         self._surcharge = confirm_surcharge(self.pool)
+        self._costs = median_costs(self.pool, self._surcharge)
         self._pause_s = _pause_s()
 
     def problem(self, asked: Problem) -> Problem:
@@ -80,15 +81,8 @@ class ReplayDevice:
         """The recorded outcome, or the one derived; its artifacts stayed where it was recorded."""
         recorded = candidate.at(rung.index)
         if recorded is not None:
-            return self._paid(replace(recorded.outcome, artifacts=()), rung)
+            return paid(replace(recorded.outcome, artifacts=()), rung.index, self.pool, self._surcharge)
         return self._derived(candidate.highest, candidate, rung)
-
-    def _paid(self, outcome: RungOutcome, rung: Rung) -> RungOutcome:
-        """At what a run would have paid for it."""
-        if rung.index != CONFIRM or outcome.measurement is None or _met_a_baseline(outcome, self.pool):
-            return outcome
-        gpu_s, wall_s = self._surcharge
-        return replace(outcome, gpu_s=outcome.gpu_s + gpu_s, wall_s=outcome.wall_s + wall_s)
 
     def _derived(self, highest: RecordedRung, candidate: PoolCandidate, rung: Rung) -> RungOutcome:
         gpu_s, wall_s = self._costs.get(rung.index) or max(self._costs.values())
@@ -153,13 +147,27 @@ class ReplayDevice:
         return times_of(held, rung.index) if held else {}
 
 
-def median_costs(pool: Pool) -> dict[int, tuple[float, float]]:
-    """Median (GPU seconds, wall seconds) of each rung that was recorded; the two are of different candidates."""
+def median_costs(pool: Pool, surcharge: tuple[float, float]) -> dict[int, tuple[float, float]]:
+    """Median (GPU seconds, wall seconds) of each rung that was recorded; the two are of different candidates.
+
+    Confirmations count at what a run would have paid, see ``paid``.
+    """
     outcomes: dict[int, list[RungOutcome]] = {}
     for candidate in pool.candidates:
         for recorded in candidate.rungs:
-            outcomes.setdefault(recorded.rung, []).append(recorded.outcome)
+            outcomes.setdefault(recorded.rung, []).append(paid(recorded.outcome, recorded.rung, pool, surcharge))
     return {rung: (median(o.gpu_s for o in of), median(o.wall_s for o in of)) for rung, of in outcomes.items()}
+
+
+def paid(outcome: RungOutcome, rung: int, pool: Pool, surcharge: tuple[float, float]) -> RungOutcome:
+    """A recorded outcome at what a run would have paid for it: a confirmation that met no baseline costs more there.
+
+    ``surcharge``: GPU seconds and wall seconds, as ``confirm_surcharge`` gives them.
+    """
+    if rung != CONFIRM or outcome.measurement is None or _met_a_baseline(outcome, pool):
+        return outcome
+    gpu_s, wall_s = surcharge
+    return replace(outcome, gpu_s=outcome.gpu_s + gpu_s, wall_s=outcome.wall_s + wall_s)
 
 
 def confirm_surcharge(pool: Pool) -> tuple[float, float]:
