@@ -23,6 +23,7 @@ import os
 import platform
 import queue
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -105,7 +106,7 @@ def check(job: Row) -> Row:
     for shape in (*spec.shapes_of(ShapeRole.TUNE), *(hidden if job["number"] == 0 else hidden[-2:])):
         inputs = inputs_of(job["problem"], shape)
         some = sorted({0, inputs[0].shape[0] // 2, inputs[0].shape[0] - 1})
-        batched = BATCHED.get(job["problem"], (0,))
+        batched = BATCHED.get(Path(job["problem"]).name, (0,))
         few = [x[some] if i in batched else x for i, x in enumerate(inputs)]
         reference = reference_of(job["problem"]).reference
         oracle = reference(*(x.double() for x in few))
@@ -354,6 +355,17 @@ def printed(rows: list[Row]) -> Iterator[str]:
             yield f"  {row['entry']} #{row['number']}: {state} {row.get('quick_us')} gate: {row.get('gate', 'not run')}"
 
 
+def in_dtype(problem: str, dtype: str, folder: Path) -> str:
+    """A copy of the problem's folder with every shape in this dtype."""
+    found = load_problem(problem)
+    made = folder / dtype / Path(found.path).name
+    made.mkdir(parents=True)
+    declared = (Path(found.path) / "problem.toml").read_text(encoding="utf-8")
+    (made / "problem.toml").write_text(re.sub(r'(?<=\bdtype = )"\w+"', f'"{dtype}"', declared), encoding="utf-8")
+    (made / "reference.py").write_text(found.reference_source, encoding="utf-8")
+    return str(made)
+
+
 def machine(index: str) -> dict[str, str]:
     query = ["nvidia-smi", f"--id={index}", "--format=csv,noheader",
              "--query-gpu=name,driver_version,clocks.sm,clocks.mem,power.limit"]  # fmt: skip
@@ -371,6 +383,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--problems", default=",".join(PROBLEMS))
+    parser.add_argument("--dtype", default="", help="all shapes in this one, in place of the problem's own")
     parser.add_argument("--only", default="", help="entries whose name contains one of these")
     parser.add_argument("--tiles", type=int, default=6, help="instantiations beside the defaults")
     parser.add_argument("--points", action="append", default=[], help="an entry and values, in place of its tiles")
@@ -385,10 +398,15 @@ def main() -> None:
     chip = closest_data_sheet(facts["gpu"].split(",")[0], 90)
     with tempfile.TemporaryDirectory(prefix="playbook-gpu-") as folder:
         os.environ.setdefault("TRITON_CACHE_DIR", f"{folder}/cache")
-        rows = all_rows(given.problems.split(","), given.tiles, chip, Path(folder), given.only.split(","), given.points)
+        problems = given.problems.split(",")
+        if given.dtype:
+            problems = [in_dtype(problem, given.dtype, Path(folder)) for problem in problems]
+        rows = all_rows(problems, given.tiles, chip, Path(folder), given.only.split(","), given.points)
 
         def save() -> None:
-            shown = [{k: v for k, v in row.items() if k != "path"} for row in rows]
+            shown = [
+                {k: v for k, v in row.items() if k != "path"} | {"problem": Path(row["problem"]).name} for row in rows
+            ]
             command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:])}"
             given.out.write_text(json.dumps({"command": command, "machine": facts, "rows": shown}, indent=1) + "\n")
 

@@ -1,8 +1,9 @@
 """The playbook's times on a GPU: tiles are ranked by their own times, eager's come from the device's comparison."""
 
-from benchmarks.playbook_gpu import beside_eager, best_of, named_points
+from benchmarks.playbook_gpu import beside_eager, best_of, in_dtype, named_points
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.generation.playbook import load_entries
+from kbtui.problems import load_problem
 
 
 def test_the_fastest_of_each_shape_is_found_by_its_own_time():
@@ -34,3 +35,11 @@ def test_points_that_are_named_take_the_tiles_place_and_leave_out_what_the_entry
     assert points[0] == entry.defaults()
     assert [(p["SLICES"], p["K_BYTES"]) for p in points] == [(8, 128), (8, 64), (16, 64)]
     assert named_points(entry, ["linear_split_k STAGES=2"]) == []
+
+
+def test_a_problem_is_timed_in_another_dtype_on_the_same_shapes(tmp_path):
+    ours, copy = load_problem("group_conv").spec, load_problem(in_dtype("group_conv", "float16", tmp_path)).spec
+
+    assert {copy.dtype_of(shape) for shape in copy.shapes} == {"float16"}
+    assert [shape.as_dict() for shape in copy.shapes] == [shape.as_dict() for shape in ours.shapes]
+    assert (copy.name, copy.family) == (ours.name, ours.family)

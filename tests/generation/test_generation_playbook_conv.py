@@ -1,0 +1,61 @@
+"""Convolutions are right where rows are wider than a tile, groups wider than a step, and with strides."""
+
+from pathlib import Path
+
+import pytest
+
+from kbtui.domain.device import DATA_SHEETS
+from kbtui.generation.playbook import load_entries
+from kbtui.problems import load_problem
+
+A100 = DATA_SHEETS["a100"]
+STRIDED = str(Path(__file__).parents[1] / "data" / "kernels" / "problems" / "strided_conv")
+LIMITS = {"float32": 1e-6, "float16": 1e-3}
+#: Two tiles side by side, of which the last moves back or has few columns; a group's channels in several steps.
+WIDE = {"batch": 1, "c_in": 4, "c_out": 6, "height": 3, "width": 130, "groups": 2}
+DEEP = {"batch": 1, "c_in": 17, "c_out": 10, "height": 4, "width": 6, "groups": 1}
+
+
+#: The structures that cut rows into tiles.
+BY_TILES = ("conv_row_block", "conv_banded_product")
+
+
+def jobs_of(problem, dims, dtype="float32", names=None, **changed):
+    spec = load_problem(problem).spec
+    return [
+        {"label": entry.name, "source": entry.instantiate(entry.defaults() | changed, A100, spec),
+         "problem": problem, "dims": dims, "layout": "contiguous", "dtype": dtype}
+        for entry in load_entries("conv")
+        if set(changed) <= set(entry.defaults()) and (names is None or entry.name in names)
+    ]  # fmt: skip
+
+
+def assert_right(jobs, rows):
+    assert jobs
+    wrong = [
+        (job["label"], job["dims"], row)
+        for job, row in zip(jobs, rows, strict=True)
+        if "failed" in row or row["error"] > LIMITS[job["dtype"]] or not row["shape_ok"]
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("dims", [WIDE, DEEP])
+def test_convolutions_by_tiles_are_right_past_one_tile(dims, interpret):
+    assert_right(jobs := jobs_of("group_conv", dims, names=BY_TILES), interpret(jobs))
+
+
+def test_every_convolution_keeps_to_strides_padding_and_dilation(interpret):
+    dims = load_problem(STRIDED).spec.shapes[-1].as_dict()
+
+    assert_right(jobs := jobs_of(STRIDED, dims), interpret(jobs))
+
+
+def test_narrow_tiles_with_strides_share_their_edges(interpret):
+    dims = {"batch": 1, "c_in": 2, "c_out": 2, "height": 6, "width": 75, "groups": 2}
+
+    assert_right(jobs := jobs_of(STRIDED, dims, LEFT=16, COLUMNS=64), interpret(jobs))
+
+
+def test_half_precision_is_summed_in_full(interpret):
+    assert_right(jobs := jobs_of("group_conv", WIDE, "float16", names=BY_TILES), interpret(jobs))
