@@ -153,13 +153,13 @@ def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
         "grouped_tiles": Suit("linear_grouped_tiles"),
         "split_k": Suit("linear_split_k"),
         "sliced_k": Suit("linear_sliced_k", {}, sliced_idle if wide and described else narrow),
-        "split_k_overlapped": Suit("linear_split_k_overlapped"),
+        "split_k_sliced": Suit("linear_split_k_sliced"),
         # Few rows leave each program a narrow strip: longer pieces of k keep as many bytes in flight.
         "small_batch": Suit("linear_small_batch", {"K_BYTES": 512} if few else {}),
         "persistent": Suit("linear_persistent"),
         "tensor_descriptor": Suit("linear_tensor_descriptor", {"STAGES": 4} if wide and size.item_bytes == 2 else {}),
     }
-    splits = ("sliced_k", "split_k_overlapped", "split_k", "small_batch")
+    splits = ("sliced_k", "split_k_sliced", "split_k", "small_batch")
     tiles = ("grouped_tiles", "persistent", "tensor_descriptor")
     if few:
         order = (*splits, *tiles)

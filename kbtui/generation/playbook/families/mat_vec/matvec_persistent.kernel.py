@@ -2,25 +2,30 @@
 
 y_i = sum_k A_ik b_k. The tiles of all rows are dealt out in order, whatever the shape: program q takes tiles q*s to
 (q+1)*s - 1, and writes one partial sum for every row it meets (work-centric splitting, Osama et al. 2023,
-arXiv:2301.03598). A second kernel adds the partial sums of a row in order, so that every call gives the same bits.
+arXiv:2301.03598). A second kernel adds the partial sums of a row in order, so that every call gives the same bits; on
+Hopper it is launched as a dependent (PTX griddepcontrol), placed while the first still runs.
 """
 
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 TILE = 4096
 NUM_WARPS = 16
 PROGRAMS_PER_SM = 3
 STAGES = 1
 N_SMS = 132
+ARCH = 90
 
 
 @triton.jit
 def share_of_tiles(
     matrix_ptr, vector_ptr, partial_ptr, matrix_row, matrix_col, vector_step, n_cols, row_tiles, n_tiles, share,
-    n_places, TILE: tl.constexpr, STAGES: tl.constexpr,
+    n_places, TILE: tl.constexpr, STAGES: tl.constexpr, OVERLAPPED: tl.constexpr,
 ):  # fmt: skip
+    if OVERLAPPED:
+        gdc_launch_dependents()
     program = tl.program_id(0)
     first = program * share
     stop = tl.minimum(first + share, n_tiles)
@@ -42,12 +47,17 @@ def share_of_tiles(
 
 
 @triton.jit
-def add_shares(partial_ptr, out_ptr, n_rows, row_tiles, share, n_places, ROWS: tl.constexpr, PLACES: tl.constexpr):
+def add_shares(
+    partial_ptr, out_ptr, n_rows, row_tiles, share, n_places,
+    ROWS: tl.constexpr, PLACES: tl.constexpr, OVERLAPPED: tl.constexpr,
+):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     places = tl.arange(0, PLACES)
     row_start = rows * row_tiles
     used = (row_start + row_tiles - 1) // share - row_start // share + 1
     mask = (rows[:, None] < n_rows) & (places[None, :] < used[:, None])
+    if OVERLAPPED:
+        gdc_wait()
     partial = tl.load(partial_ptr + rows.to(tl.int64)[:, None] * n_places + places[None, :], mask=mask, other=0.0)
     tl.store(out_ptr + rows, tl.sum(partial, axis=1), mask=rows < n_rows)
 
@@ -60,14 +70,17 @@ def kernel_function(matrix, vector):
     n_tiles = n_rows * row_tiles
     share = triton.cdiv(n_tiles, N_SMS * PROGRAMS_PER_SM)
     n_places = triton.cdiv(row_tiles + share - 1, share)
+    overlapped = ARCH >= 90 and matrix.is_cuda
     partial = torch.empty((n_rows, n_places), dtype=torch.float32, device=matrix.device)
     share_of_tiles[(triton.cdiv(n_tiles, share),)](
         matrix, vector, partial, matrix.stride(0), matrix.stride(1), vector.stride(0), n_cols, row_tiles, n_tiles,
-        share, n_places, TILE=tile, STAGES=STAGES, num_warps=NUM_WARPS,
+        share, n_places, TILE=tile, STAGES=STAGES, OVERLAPPED=overlapped, num_warps=NUM_WARPS,
     )  # fmt: skip
     places = triton.next_power_of_2(n_places)
     rows = max(1, 1024 // places)
+    early = {"launch_pdl": True} if overlapped else {}
     add_shares[(triton.cdiv(n_rows, rows),)](
-        partial, out, n_rows, row_tiles, share, n_places, ROWS=rows, PLACES=places, num_warps=2
-    )
+        partial, out, n_rows, row_tiles, share, n_places, ROWS=rows, PLACES=places, OVERLAPPED=overlapped, num_warps=2,
+        **early,
+    )  # fmt: skip
     return out

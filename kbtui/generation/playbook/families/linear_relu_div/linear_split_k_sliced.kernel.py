@@ -70,7 +70,7 @@ def add_parts(
     total = tl.load(bias_ptr + columns * bias_step, mask=mask, other=0.0).to(tl.float32)
     if OVERLAPPED:
         gdc_wait()
-    for part in tl.static_range(N_PARTS):
+    for part in range(N_PARTS):
         total += tl.load(partial_ptr + tl.cast(part, tl.int64) * n_all + at, mask=mask, other=0.0)
     tl.store(out_ptr + at, (tl.maximum(total, 0.0) / divisor).to(out_ptr.dtype.element_ty), mask=mask)
 
@@ -101,6 +101,6 @@ def kernel_function(x, weight, bias):
     early = {"launch_pdl": True} if overlapped else {}
     add_parts[(n_batch, triton.cdiv(n_out, added))](
         partial, bias, out, bias.stride(0), n_batch * n_out, n_out, DIVISOR, N_PARTS=n_parts,
-        ADDED_AT_ONCE=added, OVERLAPPED=overlapped, num_warps=max(1, added // 128), **early,
+        ADDED_AT_ONCE=added, OVERLAPPED=overlapped, num_warps=max(1, added // 64), **early,
     )  # fmt: skip
     return out
