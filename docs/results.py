@@ -1,6 +1,8 @@
-"""Make the six benchmarks' part of docs/results.md and its plots, from what is kept under benchmarks/results/six.
+"""Make the six benchmarks' part of docs/results.md and its plots, from what is kept under benchmarks/results.
 
-usage: python docs/results.py [FOLDER] [--into DIR]    DIR: where results.md and the plots are written, default docs
+usage: python docs/results.py [FOLDER] [--into DIR]
+FOLDER: the cases' records, default benchmarks/results/six
+DIR: where results.md and the plots are written, default docs
 
 What stands in results.md outside the two marks stays as it is. Effects: reads FOLDER, writes DIR.
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.six.cases import load_cases
+from benchmarks.six.parts import read_parts
 from benchmarks.six.plots import plots
 from benchmarks.six.record import read_records
 from benchmarks.six.table import section
@@ -28,7 +31,7 @@ def documents(folder: Path, text: str) -> dict[str, str]:
     """``results.md`` with its made part anew, and the plots, by name. Raises ValueError where a mark is missing."""
     cases, records = load_cases(), read_records(folder)
     drawn = plots(cases, records)
-    return {"results.md": with_section(text, section(cases, records, drawn)), **drawn}
+    return {"results.md": with_section(text, section(cases, records, read_parts(), drawn)), **drawn}
 
 
 def with_section(text: str, made: str) -> str:

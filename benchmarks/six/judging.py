@@ -28,7 +28,7 @@ class Target(StrEnum):
     PASSED = "passed"
     REACHED = "reached"
     MISSED = "missed"
-    NOT_MEASURED = ""
+    NOT_MEASURED = "not measured"
 
 
 class Bound(StrEnum):
@@ -66,7 +66,7 @@ def target(case: Case, ratio: float | None) -> Target:
 
 
 def target_words(case: Case, ratio: float | None) -> str:
-    """``passed``, ``reached``, ``missed (-5.2 %)`` or nothing where nothing was measured."""
+    """``passed``, ``reached``, ``missed (-5.2 %)`` or ``not measured``."""
     found = target(case, ratio)
     if found is not Target.MISSED or ratio is None:
         return str(found)

@@ -1,6 +1,6 @@
 """The six benchmarks as Markdown: what was asked beside what was measured. Pure.
 
-A cell of something that was not measured is blank. Modelled and replayed numbers have tables of their own.
+What was not measured is said to be so, never left blank. Modelled and replayed numbers have tables of their own.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,25 +8,42 @@ from textwrap import fill
 
 from benchmarks.six import judging
 from benchmarks.six.cases import Case
-from benchmarks.six.record import CHAMPION, DRAFT, FIRST, MEASURED, MODELLED, REPLAYED, Against, CaseRecord, OnA100
+from benchmarks.six.parts import Parts, ladder_words, note, table_rows
+from benchmarks.six.record import (
+    CHAMPION,
+    DRAFT,
+    FIRST,
+    MEASURED,
+    MODELLED,
+    REPLAYED,
+    Against,
+    CaseRecord,
+    Contest,
+    OnA100,
+)
+from benchmarks.six.summary import NOT_MEASURED, costs, summary
+from benchmarks.six.summary import name_of as _name
 from kbtui.domain.profile import KernelResources
-from kbtui.domain.wording import counted
 from kbtui.evaluation.baselines import EAGER, LIBRARIES
 
 Records = Mapping[str, CaseRecord]
 Row = Sequence[str]
 WIDTH = 120
+NOTHING = "—"
+_FEW_WORDS = {"is not installed": "not installed", "has no kernel for this": "has no such kernel"}
 #: Facts that a reader of a time asks for first.
 _FACTS = ("driver", "CUDA of the driver", "torch", "triton", "python", "cores")
 
 
-def section(cases: Sequence[Case], records: Records, plots: Iterable[str] = ()) -> str:
-    """``records`` by case; ``plots``: names of picture files beside the document."""
+def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterable[str] = ()) -> str:
+    """``records`` by case; ``taken``: what other files say of a search's parts; ``plots``: names of picture files."""
     measured = {name: r for name, r in records.items() if r.kind == MEASURED}
     parts = [
         "## Six benchmarks",
         _intro(),
-        _provenance(cases, measured),
+        _provenance(measured),
+        summary(cases, measured, ladder_words(taken)),
+        "### Every case",
         targets(cases, measured),
         _stopped(cases, measured),
         *(f"![{_caption(name)}]({name})" for name in plots),
@@ -36,6 +53,7 @@ def section(cases: Sequence[Case], records: Records, plots: Iterable[str] = ()) 
         parts += ["### Bandwidth", _bandwidth(cases, measured)]
         parts += ["### What the searches spent", _searches(cases, measured)]
         parts += ["### The champions on an A100", _a100(cases, measured)]
+    parts += ["### What each part of a search is worth", note(taken), _table(*table_rows(taken))]
     parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
     parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
     return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
@@ -64,19 +82,10 @@ def _intro() -> str:
     )
 
 
-def _provenance(cases: Sequence[Case], measured: Records) -> str:
-    if not measured:
-        return "**Not measured yet.** What would be measured is blank."
-    n_wins = sum(judging.standing(r) is judging.Standing.WIN for r in measured.values())
-    n_reached = sum(
-        judging.target(c, judging.over_eager(measured[c.name].contest, CHAMPION))
-        in (judging.Target.PASSED, judging.Target.REACHED)
-        for c in cases
-        if c.name in measured
-    )
+def _provenance(measured: Records) -> str:
     machines = dict.fromkeys(_machine(r) for r in measured.values())
-    told = f"{len(measured)} of {len(cases)} cases are measured: {counted(n_wins, 'win')}, {n_reached} as asked."
-    return "\n".join([told, "", *(f"- {machine}" for machine in machines)])
+    kept = "Kernels, every pair's times, clocks and versions: `benchmarks/results/six/CASE.json`; clone `CASE.bundle`."
+    return "\n".join([kept, "", *(f"- {machine}" for machine in machines)]) if machines else ""
 
 
 def _machine(record: CaseRecord) -> str:
@@ -99,7 +108,7 @@ def _target_row(case: Case, record: CaseRecord | None) -> Row:
     asked = case.expert * (1 - judging.tolerance(case))
     given = (_name(case), f"{case.expert:.2f}{ms}", f"{asked:.2f}", f"{case.compiled:.2f}")
     if record is None:
-        return (*given, "", "", "", "", "")
+        return (*given, NOT_MEASURED, NOTHING, NOTHING, NOTHING, NOT_MEASURED)
     contest = record.contest
     eager, compiled = contest.beside(EAGER), judging.best_compiled(contest)
     ratio = judging.over_eager(contest, compiled.name) if compiled else None
@@ -107,23 +116,24 @@ def _target_row(case: Case, record: CaseRecord | None) -> Row:
     return (
         *given,
         f"{contest.us:.2f}{doubt}",
-        _interval(eager),
-        f"{ratio:.2f} ({compiled.name})" if compiled and ratio else "",
+        _beside(contest, EAGER),
+        f"{ratio:.2f} ({compiled.name})" if compiled and ratio else NOT_MEASURED,
         judging.target_words(case, eager.ratio if eager else None),
         str(judging.standing(record)),
     )
 
 
 def _stopped(cases: Sequence[Case], measured: Records) -> str:
-    """What the cases that did not reach what was asked are bound by, as far as their search told."""
+    """What the cases are bound by that did not reach what was asked, or are no win, as far as their search told."""
     lines = []
     for case, record in _of(cases, measured):
-        champion = record.kernel(CHAMPION)
+        champion, standing = record.kernel(CHAMPION), judging.standing(record)
         missed = judging.target(case, judging.over_eager(record.contest, CHAMPION)) is judging.Target.MISSED
-        if missed and champion:
+        if champion and (missed or standing is not judging.Standing.WIN):
             by = f"bound by {judging.bound(case, record)}"
-            lines.append(f"- {_name(case)}: {champion.diagnosis or 'not diagnosed'}; the operation is {by}")
-    return "\n".join(["What stops the cases that miss:", "", *lines]) if lines else ""
+            found = champion.diagnosis or "not diagnosed"
+            lines.append(f"- {_name(case)}, {standing}: {found}; the operation is {by}")
+    return "\n".join(["What stops the cases that miss, or are no win:", "", *lines]) if lines else ""
 
 
 def _others(cases: Sequence[Case], measured: Records) -> str:
@@ -135,8 +145,8 @@ def _others(cases: Sequence[Case], measured: Records) -> str:
         rows.append((
             _name(case),
             champion.summary if champion else "",
-            *(same.get(role) or _interval(contest.beside(role)) for role in (FIRST, DRAFT)),
-            *(_interval(contest.beside(name)) for name in LIBRARIES),
+            *(same.get(role) or _beside(contest, role) for role in (FIRST, DRAFT)),
+            *(_beside(contest, name) for name in LIBRARIES),
         ))  # fmt: skip
         missing += [(f"{a.name}: {a.error}", _name(case)) for a in contest.against if a.ratio is None]
     why = [f"- {reason} ({', '.join(names)})" for reason, names in _grouped(missing)]
@@ -163,9 +173,9 @@ def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
         rows.append((
             _name(case),
             str(bound),
-            f"{found.champion_gb_s:.0f}" if found else "",
-            f"{found.ceiling_gb_s:.0f} ({case.ceiling})" if found else "",
-            _percent(found.share) if found else "",
+            f"{found.champion_gb_s:.0f}" if found else NOT_MEASURED,
+            f"{found.ceiling_gb_s:.0f} ({case.ceiling})" if found else NOT_MEASURED,
+            _percent(found.share) if found else NOTHING,
             ("yes" if found.share >= judging.BANDWIDTH_ASKED else "no") if asked and found else "not asked",
         ))  # fmt: skip
     note = (
@@ -188,20 +198,20 @@ def _searches(cases: Sequence[Case], measured: Records) -> str:
         rows.append((
             _name(case),
             f"{story.wall_s:.0f}",
-            f"{soon:.0f} ({story.within_gpu_s or 0:.0f})" if soon is not None else "",
+            f"{soon:.0f} ({story.within_gpu_s or 0:.0f})" if soon is not None else "never",
             str(story.n_candidates),
             str(story.n_evaluations),
             _counts((*story.rejected, *((f"{r}, not its fault", n) for r, n in story.unverified))) or "none",
             _counts(story.pruned) or "none",
             _percent(story.held_share),
-            _percent(story.idle_share) if story.idle_share is not None else "",
-            ", ".join(f"{s.rung} {_percent(s.wall_s / story.wall_s)}" for s in story.spent) if story.wall_s else "",
+            _percent(story.idle_share) if story.idle_share is not None else "not sampled",
+            ", ".join(f"{s.rung} {_percent(s.wall_s / max(story.wall_s, 1e-9))}" for s in story.spent) or NOTHING,
         ))  # fmt: skip
     note = (
         "Seconds count from the engine's start, opening included. Within 2 %: when a candidate first scored so close "
         "to the final champion. GPU held: evaluations' share of the time. GPU idle: NVML's utilisation samples."
     )
-    return f"{note}\n\n{_table(head, rows)}"
+    return "\n\n".join(filter(None, (note, _table(head, rows), costs(_of(cases, measured)))))
 
 
 def _a100(cases: Sequence[Case], measured: Records) -> str:
@@ -210,13 +220,13 @@ def _a100(cases: Sequence[Case], measured: Records) -> str:
     for case, record in _of(cases, measured):
         found = record.a100
         if found is None:
-            rows.append((_name(case), "", "", "", ""))
+            rows.append((_name(case), "not compiled yet", NOTHING, NOTHING, NOTHING))
             continue
         rows.append((
             _name(case),
             "fits" if found.fits else found.fault or "",
             *_most(found.resources if found.fits or found.substitute else ()),
-            "" if found.fits else _substitute(found),
+            NOTHING if found.fits else _substitute(found),
         ))  # fmt: skip
     note = (
         "Compiled, not run: at most 163 KiB of shared memory a block, and no spills. Numbers are of the one that fits."
@@ -232,7 +242,7 @@ def _substitute(found: OnA100) -> str:
 
 def _most(resources: Sequence[KernelResources]) -> tuple[str, str]:
     if not resources:
-        return "", ""
+        return NOTHING, NOTHING
     registers = max(r.registers for r in resources)
     return str(registers), f"{max(r.shared_bytes for r in resources) / 1024:.1f}"
 
@@ -271,18 +281,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _name(case: Case) -> str:
-    return f"{case.problem} {case.short_dtype} {case.shape.replace('x', '×')}"
-
-
-def _interval(found: Against | None) -> str:
-    if found is None or found.ratio is None or found.low is None or found.high is None:
-        return ""
-    return f"{found.ratio:.3f} ({found.low:.3f}–{found.high:.3f})"
+def _beside(contest: Contest, name: str) -> str:
+    """The ratio with its interval, or in a few words why there is none."""
+    found = contest.beside(name)
+    if found is not None and found.ratio is not None and found.low is not None and found.high is not None:
+        return f"{found.ratio:.3f} ({found.low:.3f}–{found.high:.3f})"
+    error = next((a.error for a in contest.against if a.name == name and a.error), "")
+    return next((words for sign, words in _FEW_WORDS.items() if sign in error), NOT_MEASURED)
 
 
 def _ratio(found: Against | None) -> str:
-    return f"{found.ratio:.3f}" if found and found.ratio is not None else ""
+    return f"{found.ratio:.3f}" if found and found.ratio is not None else NOT_MEASURED
 
 
 def _table(head: Row, rows: Iterable[Row]) -> str:

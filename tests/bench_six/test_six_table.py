@@ -1,4 +1,5 @@
-"""The document made of what is kept: blank where nothing was measured, modelled numbers apart, plots that parse."""
+"""The document made of what is kept: never blank where nothing was measured, modelled numbers apart, plots that
+parse."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.pool_ablations import ABLATIONS
 from benchmarks.six.cases import load_cases
+from benchmarks.six.parts import TAKEN, Parts, ladder_words, read_parts, table_rows
 from benchmarks.six.plots import plots, shares
 from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA100, write_record
+from benchmarks.six.summary import summary
 from benchmarks.six.table import section
 from kbtui.domain.device import DATA_SHEETS
 from tests.bench_six.six_records import against, case, contest, record
@@ -20,6 +24,7 @@ from tests.fakes.scripts import load_script
 ROOT = Path(__file__).parents[2]
 CASES = load_cases()
 LARGE, CONV = case("softmax-4096x16384-fp32"), case("group_conv-8x256x56x56dw-fp16")
+PARTS = read_parts()
 
 
 def generator() -> ModuleType:
@@ -41,72 +46,144 @@ def row(text: str, starts: str, of: int = 0) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def test_with_nothing_measured_every_case_stands_there_with_its_target_and_blanks() -> None:
-    text = section(CASES, {})
+def test_with_nothing_measured_every_case_stands_there_with_its_target_and_says_so() -> None:
+    text = section(CASES, {}, PARTS)
     rows = [line for line in text.splitlines() if re.match(r"\| \w+ fp(16|32) ", line)]
     assert len(rows) == len(CASES)
     assert row(text, "softmax fp32 16×16384") == [
-        "softmax fp32 16×16384", "1.34 (0.0073)", "1.21", "0.68", "", "", "", "", "",
+        "softmax fp32 16×16384", "1.34 (0.0073)", "1.21", "0.68", "not measured", "—", "—", "—", "not measured",
     ]  # fmt: skip
-    assert "Not measured yet" in text
-    assert "###" not in text
+    assert "0 of 20 cases are measured, 20 not." in text
+    assert text.count(":** not measured.") == 5
+    assert ":** not compiled yet." in text
+    assert [line for line in text.splitlines() if line.startswith("###")] == [
+        "### Every case", "### What each part of a search is worth",
+    ]  # fmt: skip
     assert plots(CASES, {}) == {}
 
 
+@pytest.mark.parametrize("n_measured", [0, 1, 2])
+def test_no_cell_of_any_table_is_blank(n_measured: int) -> None:
+    text = section(CASES, dict(list(measured().items())[:n_measured]), PARTS)
+    cells = [cell for line in text.splitlines() if line.startswith("|") for cell in line.strip("|").split("|")]
+    assert cells
+    assert all(cell.strip() for cell in cells)
+
+
+def test_the_summary_answers_each_target_with_what_falls_short_by_name() -> None:
+    text = summary(CASES, measured(), "not measured.")
+    short = "; not: group_conv fp16 8×256×56×56dw (-40.4 %)."
+    assert f"speedup over eager:** passed in 0 of 2, reached within the tolerance in 1 more{short}" in text
+    assert "torch.compile:** 1 of 2; not: group_conv fp16 8×256×56×56dw: PyTorch is kept." in text
+    assert "**Beside no search:** over the first kernel 2.00×; over the best draft 1.10×." in text
+    assert "memory bounds:** 2 of 2." in text
+    assert "no spills:** the champions of 2 of 2." in text
+    met = contest(against("eager", 1.4), Against("liger", 90.0, 0.9, 0.89, 0.91, "slower", 36, 3), against("copy", 2.0))
+    slow = replace(met, us=140.0)
+    other = summary(CASES, {LARGE.name: record(LARGE, slow)}, "")
+    assert "faster in 0 of 1 meeting; not: softmax fp32 4096×16384 0.90× of liger's." in other
+    assert "memory bounds:** 0 of 1; not: softmax fp32 4096×16384 71 %." in other
+
+
+def study(**rows: tuple[float | None, float | None]) -> dict[str, object]:
+    """One pool; each row by what it took until within 2 %, GPU seconds and wall seconds."""
+    kept = [
+        {"strategy": name.replace("_", " "), "found_s": gpu_s, "found_wall_s": wall_s, "short_mean": 0.004,
+         "crownings": 12, "wrong_crownings": 1}
+        for name, (gpu_s, wall_s) in rows.items()
+    ]  # fmt: skip
+    return {"command": "study", "date": "2026-12-01", "pools": [{"name": "softmax-x", "rows": kept, "ablations": []}]}
+
+
+REPLIES = {"answers": [{"generator": "llm", "problem": "softmax", "outcome": "slower"},
+                       {"generator": "rewrites", "problem": "softmax", "outcome": "faster"}]}  # fmt: skip
+
+
+def test_every_part_that_was_asked_for_has_a_row_and_one_that_a_pool_cannot_show_says_so() -> None:
+    head, rows = table_rows(Parts(study(this_scheduler=(40.0, 50.0), without_hints=(None, None)), REPLIES))
+    assert head == ("search", "softmax-x", "new leaders, of them wrong")
+    found = {row[0]: row[1:] for row in rows}
+    assert found["this scheduler"] == ("40 s; 0.4 % short", "12, 1")
+    assert found["without hints"] == ("never; 0.4 % short", "12, 1")
+    assert found["without paired adjudication"] == ("this pool cannot show it", "—")
+    assert found["rewrites replaced by a language model's replies"] == (
+        "0 of 1 replies faster, 1 of 1 rewrites", "—",
+    )  # fmt: skip
+    assert {ablation.name for ablation in ABLATIONS} <= set(TAKEN)
+
+
+def test_what_the_ladder_saves_is_told_of_pools_and_of_a_gpu() -> None:
+    pools = study(this_scheduler=(40.0, 50.0), ladder_off=(100.0, 200.0))
+    told = ladder_words(Parts(pools, REPLIES))
+    assert told == "on recorded pools in 1 of 1, of the time without it: softmax 0.25; on a GPU not measured."
+    on, found = {"within_wall_s": 12.0, "wall_s": 40.0}, {"within_wall_s": 48.0, "wall_s": 48.0}
+    missed = {"within_wall_s": None, "wall_s": 80.0}
+    both = [{"sample": "softmax", "on": on, "off": found}, {"sample": "mat_vec", "on": on, "off": missed}]
+    told = ladder_words(Parts(study(this_scheduler=(40.0, 50.0)), REPLIES, both))
+    assert told == (
+        "on a GPU, softmax: 12 s with it, 48 s without it, 0.25 of the time; "
+        "on a GPU, mat_vec: 12 s with it, without it not within 80 s."
+    )
+
+
 def test_a_measured_case_stands_beside_its_target_with_its_interval_and_verdict() -> None:
-    text = section(CASES, measured())
+    text = section(CASES, measured(), PARTS)
     assert row(text, "softmax fp32 4096×16384")[4:] == [
         "100.00", "1.280 (1.275–1.285)", "1.22 (compile)", "reached", "win",
     ]  # fmt: skip
     assert row(text, "group_conv fp16 8×256×56×56dw")[5:] == [
         "0.900 (0.895–0.905)", "0.64 (compile)", "missed (-40.4 %)", "PyTorch is kept",
     ]  # fmt: skip
-    assert row(text, "softmax fp32 16×16384")[4:] == [""] * 5
-    assert "2 of 20 cases are measured: 1 win, 1 as asked." in text
+    assert row(text, "softmax fp32 16×16384")[4:] == ["not measured", "—", "—", "—", "not measured"]
+    assert "2 of 20 cases are measured, 18 not." in text
     assert "- liger: liger_kernel is not installed (softmax fp32 4096×16384)" in text
     assert "- max-autotune: no answer in 150 s (softmax" in text
-    assert "- group_conv fp16 8×256×56×56dw: too few programs (compiled); the operation is bound by memory" in text
+    stopped = "- group_conv fp16 8×256×56×56dw, PyTorch is kept: too few programs (compiled); the operation is bound by"
+    assert f"{stopped} memory" in text
 
 
 def test_the_other_tables_hold_the_measured_cases_alone() -> None:
-    text = section(CASES, measured())
+    text = section(CASES, measured(), PARTS)
     spent = row(text, "softmax fp32 4096×16384", of=3)
     assert spent[1:] == [
         "45", "18 (14)", "30", "70", "wrong_values 2", "screen 20", "84 %", "61 %", "screen 33 %, confirm 44 %",
     ]  # fmt: skip
-    assert row(text, "softmax fp32 4096×16384", of=1)[2:] == ["2.000 (1.995–2.005)", "1.100 (1.095–1.105)", "", ""]
+    assert row(text, "softmax fp32 4096×16384", of=1)[2:] == [
+        "2.000 (1.995–2.005)", "1.100 (1.095–1.105)", "not installed", "not measured",
+    ]  # fmt: skip
     assert row(text, "softmax fp32 4096×16384", of=2)[1] == "memory"
-    assert row(text, "softmax fp32 4096×16384", of=4)[1:] == ["fits", "64", "4.0", ""]
+    assert row(text, "softmax fp32 4096×16384", of=4)[1:] == ["fits", "64", "4.0", "—"]
 
 
 def test_a_champion_that_does_not_fit_an_a100_has_its_substitute_named() -> None:
     kept = measured()
     other = OnA100(False, "softmax_row spills 24 bytes a thread", (), "c0009", "two rows a program", "#", 3)
     kept[LARGE.name] = replace(kept[LARGE.name], a100=other)
-    found = row(section(CASES, kept), "softmax fp32 4096×16384", of=4)
+    found = row(section(CASES, kept, PARTS), "softmax fp32 4096×16384", of=4)
     assert (found[1], found[4]) == ("softmax_row spills 24 bytes a thread", "c0009 two rows a program")
 
 
 @pytest.mark.parametrize(("kind", "title"), [(MODELLED, "Modelled"), (REPLAYED, "Replayed")])
 def test_what_was_not_measured_has_a_table_of_its_own_and_no_time(kind: str, title: str) -> None:
     other = record(CONV, contest(against("first", 3.25), against("eager", 7.77)), kind, DATA_SHEETS["a100"])
-    text = section(CASES, {**measured(), CONV.name: other})
+    text = section(CASES, {**measured(), CONV.name: other}, PARTS)
     before, found, after = text.partition(f"### {title}")
     assert found
     assert "3.250" in after
     assert "7.77" not in text
-    assert row(before, "group_conv fp16 8×256×56×56dw")[4:] == [""] * 5
+    assert row(before, "group_conv fp16 8×256×56×56dw")[4] == "not measured"
 
 
 def test_plots_are_pictures_of_the_measured_cases() -> None:
     drawn = plots(CASES, {**measured(), "x": record(LARGE, contest(against("eager", 2.0)), MODELLED)})
     assert set(drawn) == {"six-speedups.svg", "six-searches.svg", "six-budgets.svg"}
-    for text in drawn.values():
+    for name, text in drawn.items():
         root = ElementTree.fromstring(text)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         said = " ".join(root.itertext())
         assert "softmax fp32 4096x16384" in said
-        assert "rms_norm" not in said
+        assert said.count("not measured") == (18 if name == "six-speedups.svg" else 0)
+        assert ("rms_norm" in said) == (name == "six-speedups.svg")
 
 
 def test_a_budgets_shares_sum_up_to_the_whole() -> None:

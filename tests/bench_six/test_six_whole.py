@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import bench_six
 from benchmarks.six.cases import load_cases, write_problem
+from benchmarks.six.parts import read_parts
 from benchmarks.six.plots import plots
 from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, read_record
 from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, search, state_of
@@ -110,9 +111,9 @@ def test_a_call_without_time_begins_nothing_and_says_what_is_left(
 
 
 def test_the_document_names_a_replay_as_one_and_draws_nothing_of_it(record: CaseRecord) -> None:
-    text = section(load_cases(), {OF.name: record})
+    text = section(load_cases(), {OF.name: record}, read_parts())
     assert "Replayed from a recorded pool, not measured" in text
-    assert "Not measured yet" in text
+    assert "0 of 20 cases are measured, 20 not." in text
     assert plots(load_cases(), {OF.name: record}) == {}
 
 

@@ -1,0 +1,120 @@
+"""What each part of a search is worth: the study on recorded pools, a model's replies, a search without the ladder.
+
+Effects: reads files under ``benchmarks/results``; the rest is pure.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Plain = Mapping[str, Any]
+RESULTS = Path(__file__).parents[1] / "results"
+STUDY, REPLIES = "scheduler-study.json", "llm-contest-h200-2026-11-30.json"
+WITHOUT_LADDER = "ladder-off-*.json"
+WHOLE = "this scheduler"
+#: The study's names, in the order of the table. The last is none of the parts that were asked for.
+TAKEN = (
+    "without hints", "without diagnosis-directed rewrites", "without structure diversity",
+    "without paired adjudication", "ladder off", "answers in random order",
+)  # fmt: skip
+#: Of the time that the same search takes without the ladder.
+ASKED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """As the files hold it. ``without_ladder``: one a sample that was searched on a GPU both ways."""
+
+    study: Plain
+    replies: Plain
+    without_ladder: Sequence[Plain] = ()
+
+
+def read_parts(folder: Path = RESULTS) -> Parts:
+    read = lambda path: json.loads(path.read_text(encoding="utf-8"))  # noqa: E731
+    off = [read(path) for path in sorted(folder.glob(WITHOUT_LADDER))]
+    return Parts(read(folder / STUDY), read(folder / REPLIES), off)
+
+
+def ladder_words(parts: Parts) -> str:
+    """Whether the ladder saves what was asked, on the pools and on a GPU."""
+    shares = {pool["name"]: _of_ladder_off(pool) for pool in parts.study["pools"]}
+    known = {name: share for name, share in shares.items() if share is not None}
+    met = sum(share <= ASKED for share in known.values())
+    each = ", ".join(f"{_problem(name)} {share:.2f}" for name, share in known.items())
+    on_pools = f"on recorded pools in {met} of {len(shares)}, of the time without it: {each}" if known else ""
+    on_gpu = [f"on a GPU, {one['sample']}: {_gpu_words(one)}" for one in parts.without_ladder]
+    return "; ".join(filter(None, (on_pools, *(on_gpu or ["on a GPU not measured"])))) + "."
+
+
+def _of_ladder_off(pool: Plain) -> float | None:
+    """Median seconds until within 2 % of the pool's best, over those of the same search without the ladder."""
+    mine, off = _row(pool, WHOLE), _row(pool, "ladder off")
+    if not mine or not off or not mine["found_wall_s"] or not off["found_wall_s"]:
+        return None
+    return float(mine["found_wall_s"] / off["found_wall_s"])
+
+
+def _gpu_words(one: Plain) -> str:
+    on_s, off_s = one["on"]["within_wall_s"], one["off"]["within_wall_s"]
+    if off_s is None:
+        return f"{on_s:.0f} s with it, without it not within {one['off']['wall_s']:.0f} s"
+    return f"{on_s:.0f} s with it, {off_s:.0f} s without it, {on_s / off_s:.2f} of the time"
+
+
+def table_rows(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows of the one table: the whole search first, then each part taken away, last the model's replies."""
+    pools = parts.study["pools"]
+    head = ("search", *(str(pool["name"]) for pool in pools), "new leaders, of them wrong")
+    rows = [_taken(pools, name) for name in (WHOLE, *TAKEN)]
+    replied = ("rewrites replaced by a language model's replies", *(_replied(parts.replies, p) for p in pools), "—")
+    return head, [*rows, replied]
+
+
+def _taken(pools: Sequence[Plain], name: str) -> tuple[str, ...]:
+    found = [_row(pool, name) for pool in pools]
+    known = [row for row in found if row is not None]
+    leaders = f"{sum(r['crownings'] for r in known)}, {sum(r['wrong_crownings'] for r in known)}" if known else "—"
+    return (name, *(_cell(row) for row in found), leaders)
+
+
+def _cell(row: Plain | None) -> str:
+    if row is None:
+        return "this pool cannot show it"
+    found = "never" if row["found_s"] is None else f"{row['found_s']:.0f} s"
+    return f"{found}; {100 * row['short_mean']:.1f} % short"
+
+
+def _row(pool: Plain, name: str) -> Plain | None:
+    return next((row for row in (*pool["rows"], *pool["ablations"]) if row["strategy"] == name), None)
+
+
+def _replied(replies: Plain, pool: Plain) -> str:
+    """Of answers to the same questions about kernels of that problem: how many came out faster than their parent."""
+    problem = _problem(pool["name"])
+    faster: dict[str, list[bool]] = {"llm": [], "rewrites": []}
+    for answer in replies["answers"]:
+        if answer["problem"] == problem:
+            faster[answer["generator"]].append(answer.get("outcome") == "faster")
+    if not faster["llm"]:
+        return "not asked"
+    told = {who: f"{sum(found)} of {len(found)}" for who, found in faster.items()}
+    return f"{told['llm']} replies faster, {told['rewrites']} rewrites"
+
+
+def _problem(pool: str) -> str:
+    return pool.partition("-")[0]
+
+
+def note(parts: Parts) -> str:
+    study = parts.study
+    return (
+        f"`{study['command']}`, {study['date']}, on pools recorded on an H200 ([how](scheduler.md)): median GPU "
+        "seconds until within 2 % of the pool's best, and by how much the confirmed champion falls short of it, mean "
+        "over seeds. New leaders took another's place at the measure rung or above; wrong are those that full "
+        "fidelity finds slower by more than 0.5 %. Last row: a 1.5B model's replies and rewrites answered the same "
+        "questions about kernels of finished searches, and met their parents on an H200 ([how](generation.md)): "
+        "answers that came out faster."
+    )
