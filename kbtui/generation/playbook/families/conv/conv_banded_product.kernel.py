@@ -5,7 +5,7 @@ W_dx[(r, o), (q, i)] = w[o, i, q - r, dx] where q - r is a row of the kernel, el
 a tile's left side even for a group of four channels, and its right side is x as it lies in memory: each pixel is loaded
 once for a block, by whole vectors. Only the sums are shifted along the row, among the lanes of a warp. A program walks
 down some blocks with its bands at hand. Tensor cores: for fp32 in three TF32 passes (Ootomo and Yokota 2022,
-arXiv:2203.03341), sums in fp32.
+arXiv:2203.03341), sums in fp32. An Inf or NaN in x reaches the whole block, for it is multiplied by zeros too.
 """
 
 import torch

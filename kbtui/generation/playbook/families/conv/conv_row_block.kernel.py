@@ -20,7 +20,7 @@ ROWS = 16
 COLUMNS = 128
 MAX_REGISTERS = 128
 # Pixels of one channel that a thread holds at a time.
-MAX_PIXELS = 64
+MAX_PIXELS = 96
 
 
 @triton.jit
