@@ -33,6 +33,7 @@ VALUES = 256
 WIDE_WARPS = 8
 WIDE_STAGES = 4
 PROGRAMS_PER_SM = 1
+STORE_STAGES = 2
 N_SMS = 132
 SHARED_BYTES = 232448
 ARCH = 90
@@ -93,7 +94,8 @@ def walk_described(
 def weigh_then_sum(
     q_desc, k_desc, v_desc, out_desc, weights_ptr, highest_ptr, n_heads, n_keys, head_dim, n_tiles, n_all, scale,
     BLOCK_M: tl.constexpr, SPAN: tl.constexpr, PIECE: tl.constexpr, KEYS: tl.constexpr, VALUES: tl.constexpr,
-    N_PADDED: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr,
+    N_PADDED: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, SCORE_STAGES: tl.constexpr,
+    VALUE_STAGES: tl.constexpr, STORE_STAGES: tl.constexpr,
 ):  # fmt: skip
     rows = tl.arange(0, BLOCK_M)
     weights_ptrs = weights_ptr + tl.program_id(0).to(tl.int64) * BLOCK_M * N_PADDED + rows[:, None] * N_PADDED
@@ -108,7 +110,7 @@ def weigh_then_sum(
         total = tl.zeros((BLOCK_M,), tl.float32)
         for span in range(n_spans):
             scores = tl.zeros((BLOCK_M, SPAN), tl.float32)
-            for first in tl.range(0, head_dim, PIECE, num_stages=STAGES):
+            for first in tl.range(0, head_dim, PIECE, num_stages=SCORE_STAGES):
                 q = q_desc.load([batch, head, row, first]).reshape(BLOCK_M, PIECE)
                 k = k_desc.load([batch, head, span * SPAN, first]).reshape(SPAN, PIECE)
                 scores = tl.dot(q, k.T, scores)
@@ -128,9 +130,10 @@ def weigh_then_sum(
             tl.store(of_span, (tl.load(of_span) * shrink[:, None]).to(weights_ptr.dtype.element_ty))
         tl.debug_barrier()
         share = 1.0 / total
-        for value in tl.range(0, head_dim, VALUES, num_stages=1):
+        # With two store stages a slice is stored while the next is computed, out of shared memory of its own.
+        for value in tl.range(0, head_dim, VALUES, num_stages=STORE_STAGES):
             weighted = tl.zeros((BLOCK_M, VALUES), tl.float32)
-            for start in tl.range(0, n_spans * SPAN, KEYS, num_stages=STAGES):
+            for start in tl.range(0, n_spans * SPAN, KEYS, num_stages=VALUE_STAGES):
                 weights = tl.load(weights_ptrs + start + in_step[None, :])
                 v = v_desc.load([batch, head, start, value]).reshape(KEYS, VALUES)
                 weighted = tl.dot(weights, v, weighted)
@@ -280,12 +283,14 @@ def described_wide(q, k, v, out, scale):
     n_programs = min(N_SMS * PROGRAMS_PER_SM, n_all)
     weights = torch.empty((n_programs, block_m, n_padded), dtype=q.dtype, device=q.device)
     highest = torch.empty((n_programs, n_padded // span, block_m), dtype=torch.float32, device=q.device)
-    stage_bytes = max((block_m + span) * PIECE, (block_m + VALUES) * KEYS) * q.element_size()
+    item, stored = PROGRAMS_PER_SM * q.element_size(), block_m * VALUES * (STORE_STAGES > 1)
     weigh_then_sum[(n_programs,)](
         *blocks((q, k, v, out), (block_m, PIECE), (span, PIECE), (KEYS, VALUES), (block_m, VALUES)),
         weights, highest, n_heads, n_keys, head_dim, n_tiles, n_all, scale, BLOCK_M=block_m, SPAN=span, PIECE=PIECE,
         KEYS=KEYS, VALUES=VALUES, N_PADDED=n_padded, EVEN=n_keys % span == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1,
-        STAGES=stages_that_fit(WIDE_STAGES, 0, PROGRAMS_PER_SM * stage_bytes), num_warps=min(WIDE_WARPS, block_m // 16),
+        SCORE_STAGES=stages_that_fit(WIDE_STAGES, 0, (block_m + span) * PIECE * item),
+        VALUE_STAGES=stages_that_fit(WIDE_STAGES, stored * item, (block_m + VALUES) * KEYS * item),
+        STORE_STAGES=STORE_STAGES, num_warps=min(WIDE_WARPS, block_m // 16),
     )  # fmt: skip
 
 
@@ -309,8 +314,10 @@ def pointed(q, k, v, out, scale):
 def kernel_function(q, k, v):
     out = torch.empty_like(q)
     scale = q.shape[3] ** -0.5 * LOG2_E
-    if ARCH >= 90 and q.element_size() == 2 and all(can_be_described(x) for x in (q, k, v, out)):
-        (described if q.shape[3] <= 128 else described_wide)(q, k, v, out, scale)
-    else:
+    if ARCH < 90 or q.element_size() != 2 or not all(can_be_described(x) for x in (q, k, v, out)):
         pointed(q, k, v, out, scale)
+    elif q.shape[3] <= 128:
+        described(q, k, v, out, scale)
+    else:
+        described_wide(q, k, v, out, scale)
     return out
