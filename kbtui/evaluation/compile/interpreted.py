@@ -3,6 +3,7 @@
 Effects: replaces torch.cuda's questions, Triton's driver and the interpreter's launch, for good. For confined children.
 """
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ class InterpretedGpu:
         driver.set_active(_Driver(device))
         _launches_see_the_cpu()
         _products_round_as_tensor_cores_do()
+        _launches_never_overlap()
 
     def __call__(self) -> Any:
         return SaysCuda(_CPU, self.brought)
@@ -73,6 +75,20 @@ def _products_round_as_tensor_cores_do() -> None:
         return exact(builder, a, b, d, precision, *options)
 
     InterpreterBuilder.create_dot = create_dot
+
+
+def _launches_never_overlap() -> None:
+    """Waiting for the launch before, and letting the next one start: no work here, for launches follow one another."""
+    from triton.language import extra
+
+    # Triton imports the package twice: an attribute of its parent and an entry of sys.modules are two modules.
+    package = f"{extra.__name__}.cuda"
+    for module in (extra.cuda, importlib.import_module(package), importlib.import_module(f"{package}.gdc")):
+        for name in ("gdc_wait", "gdc_launch_dependents"):
+            setattr(module, name, _nothing_to_wait_for)
+
+
+def _nothing_to_wait_for(_semantic: Any = None) -> None: ...
 
 
 def _tf32(values: Any) -> Any:
