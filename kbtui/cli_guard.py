@@ -7,6 +7,7 @@ import typer
 
 from kbtui.console import hush, tell
 from kbtui.errors import ExitCode, KbtuiError
+from kbtui.room import is_for_want_of_room
 
 COMPLETE = "_KBTUI_COMPLETE"
 
@@ -26,8 +27,7 @@ def guarded(app: typer.Typer, words: list[str]) -> int:
         hush()
         return ExitCode.DONE
     except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        return _fail(f"{what}; mend that, then try again", ExitCode.NO_DEVICE)
+        return _fail(_of_system(error), ExitCode.NO_DEVICE)
     except Exception as error:
         if os.environ.get("KBTUI_TRACEBACK"):
             raise
@@ -52,6 +52,13 @@ def _invoke(app: typer.Typer, words: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     return ExitCode.DONE
+
+
+def _of_system(error: OSError) -> str:
+    if is_for_want_of_room(error):
+        return f"no room left to write {error.filename or 'what it says'}; make room, then try again"
+    what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return f"{what}; mend that, then try again"
 
 
 def _fail(line: str, code: ExitCode) -> ExitCode:

@@ -14,6 +14,7 @@ from kbtui.domain.measurement import LiveSample
 from kbtui.domain.rung import CONFIRM, Rung
 from kbtui.engine.ports import Device
 from kbtui.errors import UsageError
+from kbtui.room import need_room
 
 FIRST = "first"
 
@@ -35,6 +36,7 @@ def bench(
     if not sources:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
     baselines = ("eager", "compile") if with_compile else ("eager",)
+    need_room(workspace)
     device = open_device(device_key, create_workspace(workspace).root, baselines=baselines)
     try:
         tell(f"opening {problem.spec.name} on {device.spec.name}")

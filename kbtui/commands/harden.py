@@ -11,6 +11,7 @@ from kbtui.domain.problem import Problem, ProblemFormat
 from kbtui.engine.ports import Vets
 from kbtui.errors import ExitCode, UsageError
 from kbtui.evaluation.vetting.harden import Hardened, declaration, harden
+from kbtui.room import need_room
 
 
 def harden_file(asked: Asked, into: Path | None) -> ExitCode:
@@ -30,6 +31,7 @@ def harden_file(asked: Asked, into: Path | None) -> ExitCode:
         raise UsageError(f"{file} names no sizes", "put its sizes into constants that get_inputs uses")
     if into is not None and into.exists():
         raise UsageError(f"{into} is there already", "name a new folder with --write")
+    need_room(asked.workspace)
     device = open_device(asked.device, create_workspace(asked.workspace).root)
     try:
         if not isinstance(device, Vets):

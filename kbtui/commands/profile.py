@@ -16,6 +16,7 @@ from kbtui.domain.proposal import Hint, Phase
 from kbtui.domain.rung import DEFAULT_LADDER, PROFILE, Rung
 from kbtui.engine.ports import Device
 from kbtui.errors import ExitCode, UsageError
+from kbtui.room import need_room
 
 #: The gate on the shape, times of it alone, and ncu.
 ONE_KERNEL = Rung(PROFILE, "profile", gate_stage=1, max_pairs=12, process_pairs=1, profile=True, share=1.0)
@@ -61,6 +62,7 @@ def profile(
     problem = on_shape(with_kernel(load_problem(problem_name), kernel), shape)
     if problem.kernel_source is None:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
+    need_room(workspace)
     root = create_workspace(workspace).root
     device = open_device(device_key, root)
     try:

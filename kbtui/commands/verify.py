@@ -15,6 +15,7 @@ from kbtui.domain.verdict import Verdict, VerdictKind
 from kbtui.domain.vetting import KERNELBENCH_ALLCLOSE, Vetting
 from kbtui.engine.ports import Device
 from kbtui.errors import ExitCode
+from kbtui.room import need_room
 
 BISECT_SKIP = 125
 EXITS = {
@@ -46,6 +47,7 @@ def verify(asked: Asked) -> int:
     from store.workspace import create_workspace
 
     problem = with_kernel(load_problem(asked.problem), asked.kernel)
+    need_room(asked.workspace)
     root = create_workspace(asked.workspace).root
     device = open_device(asked.device, root)
     try:

@@ -1,6 +1,5 @@
 """One engine's life on one run: lock, ledger, device, generators, loop. Effects: all of them, put together here."""
 
-import shutil
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -24,6 +23,7 @@ from kbtui.evaluation.devices import REPLAY, open_device
 from kbtui.evaluation.devices.environment import environment_of
 from kbtui.kernel_file import with_kernel
 from kbtui.problems import load_problem
+from kbtui.room import need_room, room_on
 from kbtui.scheduler.actions import Propose
 from kbtui.scheduler.state import RunState, Tried, problem_sha
 from store.lock import EngineLock
@@ -33,8 +33,6 @@ from store.tidying import bound_cache, sweep
 from store.workspace import Workspace, create_workspace, open_workspace
 
 HINTS_A_QUESTION = 4
-#: Free bytes below which nothing is evaluated: a candidate's compiled files take up to a few megabytes.
-LEAST_ROOM_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,7 @@ def open_session(spec: RunSpec, narrate: Narrator, checkpoint: Checkpoint = no_c
     ``checkpoint`` is told each step of recording an event, so that a test can stop the process there.
     """
     root = Path(spec.workspace)
+    need_room(root)
     workspace = open_workspace(root) if spec.run else create_workspace(root, Path(spec.repo) if spec.repo else None)
     with EngineLock(workspace.lock).acquire(spec.run or "") as lock:
         sweep(workspace)
@@ -121,18 +120,6 @@ def _defect(error: Exception, log: Path) -> KbtuiError:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def room_on(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> Callable[[], str | None]:
-    """Says whether the disk that holds a folder is too full to go on."""
-
-    def room() -> str | None:
-        free = shutil.disk_usage(folder).free
-        if free >= least_bytes:
-            return None
-        return f"only {free >> 20} MB are free for {folder}; make room ({least_bytes >> 20} MB) and it goes on"
-
-    return room
 
 
 def check_model(generators: tuple[str, ...], model: str | None, spec: RunSpec) -> None:

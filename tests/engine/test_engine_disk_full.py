@@ -1,7 +1,5 @@
 """A disk that fills up makes the search wait, saying so; with room again it goes on as if nothing had been."""
 
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,37 +13,17 @@ from kbtui.engine.session import run_session
 from kbtui.engine.spec import RunSpec
 from store.reader import Reader
 from store.workspace import open_workspace
+from tests.fakes.disks import fill, small_disk
 
 SEARCH = RunSpec("", "softmax", f"replay:{POOL}", Budget(candidates=8), seed=1)
 TOLD_S = 60.0
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """64 MB of tmpfs: twice what a search wants to see free."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", disk], capture_output=True, text=True)
-    if mounted.returncode != 0:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
-
-
-def fill(path: Path, leave_bytes: int = 0) -> None:
-    """Write until so many bytes are left."""
-    with path.open("wb", buffering=0) as ballast:
-        try:
-            while _free(path) > leave_bytes:
-                ballast.write(b"\0" * min(1 << 16, max(_free(path) - leave_bytes, 1)))
-        except OSError:
-            return
-
-
-def _free(path: Path) -> int:
-    return shutil.disk_usage(path.parent).free
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """64 MB: twice what a search wants to see free."""
+    with small_disk(tmp_path / "disk", "size=64m") as there:
+        yield there
 
 
 class FullAt:
@@ -86,17 +64,17 @@ def search(root: Path, checkpoint: FullAt | None = None) -> None:
     [(20, 20 << 20, "MB are free for"), (7, 0, "no room for ")],
     ids=["little room before an evaluation", "no room in the middle of an answer"],
 )
-def test_a_full_disk_makes_the_search_wait_and_say_so_and_go_on(nth, leave_bytes, says, small_disk, tmp_path):
+def test_a_full_disk_makes_the_search_wait_and_say_so_and_go_on(nth, leave_bytes, says, disk, tmp_path):
     told: list[str] = []
-    full = FullAt(small_disk / "ballast", nth, leave_bytes)
-    watcher = threading.Thread(target=release_once_told, args=(small_disk / "ws", full, told))
+    full = FullAt(disk / "ballast", nth, leave_bytes)
+    watcher = threading.Thread(target=release_once_told, args=(disk / "ws", full, told))
     watcher.start()
-    search(small_disk / "ws", full)
+    search(disk / "ws", full)
     watcher.join()
     search(tmp_path / "calm")
     assert told, "no viewer was told"
     assert says in told[0]
-    assert story(small_disk / "ws") == story(tmp_path / "calm")
+    assert story(disk / "ws") == story(tmp_path / "calm")
     faults: list[str] = []
-    check_stores(small_disk / "ws", faults)
+    check_stores(disk / "ws", faults)
     assert faults == []

@@ -1,5 +1,6 @@
 """A disk that is full, or mounted read-only: what can be read is read, every write is refused in one line."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,15 @@ from store.record import create_run
 from store.workspace import create_workspace
 
 POOL = Path(__file__).parents[2] / "benchmarks/pools/softmax-h200-2026-11-30.jsonl.gz"
+#: What compiles or checks kernels in the workspace.
+WORKS = (
+    ("run", "softmax", "--headless", "--device", "model:a100"),
+    ("resume", "--headless", "--budget", "9s"),
+    ("verify", "softmax", "--device", "model:a100"),
+    ("verify", "bench.py", "--harden", "--device", "model:a100"),
+    ("bench", "softmax", "--device", "model:a100"),
+    ("profile", "softmax", "--device", "model:a100"),
+)
 READS = (("ls",), ("log",), ("show",), ("diff",), ("best",), ("status",))
 WRITES = (
     ("submit", "other.py"),
@@ -26,6 +36,25 @@ WRITES = (
     ("run", "softmax", "--headless", "--device", f"replay:{POOL}"),
     ("run", "softmax", "--detach", "--device", f"replay:{POOL}"),
 )
+NO_ROOM = re.compile(r"only \d MB are free for .*; make room \(32 MB\), then try again")
+KERNELBENCH = """\
+import torch
+
+n = 64
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs():
+    return [torch.rand(n)]
+
+
+def get_init_inputs():
+    return []
+"""
 
 
 def mount(disk: Path, *options: str) -> None:
@@ -45,6 +74,7 @@ def disk(tmp_path, scene, monkeypatch) -> Iterator[Path]:
             ledger = create_run(create_workspace(root), scene.run_started())
             scene.tell(ledger)
             ledger.close()
+        (tmp_path / "bench.py").write_text(KERNELBENCH)
         (tmp_path / "other.py").write_text("def kernel_function(x):\n    return x\n")
         monkeypatch.chdir(tmp_path)
         yield there
@@ -93,6 +123,15 @@ def test_a_run_on_a_disk_mounted_read_only_is_read_like_any_other(read_only, wor
 def test_a_write_to_a_disk_mounted_read_only_is_refused_in_one_line(read_only, words, capfd):
     said = refusal(read_only, words, capfd)
     assert "ead-only" in said or "where the workspace can be written" in said
+
+
+@pytest.mark.parametrize("words", WORKS, ids=lambda words: " ".join(words[:3]))
+def test_no_kernel_is_judged_where_there_is_no_room_to_compile_it(disk, words, capfd):
+    assert NO_ROOM.search(refusal(disk, words, capfd))
+
+
+def test_verify_on_a_full_disk_says_so_in_one_line(full, capfd):
+    assert NO_ROOM.search(refusal(full, ("verify", "softmax", "--device", "model:a100"), capfd))
 
 
 @pytest.mark.parametrize("words", WRITES, ids=lambda words: " ".join(words[:3]))

@@ -14,7 +14,7 @@ from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import Problem, ShapeRole
-from kbtui.domain.verdict import Proof, Reason, Verdict, rejected, unverified
+from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, rejected, unverified
 from kbtui.errors import EngineError, UsageError
 from kbtui.evaluation.compile.last_words import failed_pass, last_words
 from kbtui.evaluation.compile.published import Launchers, says_why
@@ -33,6 +33,7 @@ from kbtui.evaluation.process import (
     cpu_policy,
 )
 from kbtui.evaluation.process.leftovers import remove_tree
+from kbtui.room import lack_of_room
 
 _ROLE = "kbtui.evaluation.compile.role"
 _INPUTS_ROLE = "kbtui.evaluation.compile.inputs"
@@ -41,6 +42,8 @@ _DESCRIBE_TIMEOUT_S = 120.0
 #: A kernel tuned over a hundred configurations leaves some tens of MB.
 _MAX_COMPILED_BYTES = 256 << 20
 _MAX_SAID = 300
+#: What a compilation without room to write looks like.
+_ON_A_FULL_DISK = frozenset({Reason.COMPILE_ERROR, Reason.RAISED, Reason.CRASHED, Reason.HARNESS_FAILED})
 #: Written by Triton on the way and not read by a launch.
 _INTERMEDIATE = (".ttir", ".ttgir", ".llir", ".source")
 
@@ -102,12 +105,13 @@ class Compiler:
     def submit(self, source: str, shapes: tuple[str, ...] | None = None) -> "Future[CompileReport]":
         """Compile what the candidate launches on these shapes (default: all that are timed). Never blocks.
 
-        The same source and shapes give the same future. The report's verdict is never raised.
+        The same source and shapes give the same future, unless its compilation failed and not by the candidate's fault.
+        The report's verdict is never raised.
         """
         names = self.timed_shapes if shapes is None else shapes
         key = (source_sha(source), names)
         with self._lock:
-            if key not in self._futures:
+            if key not in self._futures or _is_excused(self._futures[key]):
                 self._futures[key] = self._threads.submit(self._compile, source, names)
             return self._futures[key]
 
@@ -133,20 +137,27 @@ class Compiler:
 
     def _compile(self, source: str, names: tuple[str, ...]) -> CompileReport:
         cache = self.cache_of(source)
-        cache.mkdir(parents=True, exist_ok=True)
         with self._lock:
             self._running[str(cache)] += 1
         report = self._reported(source, names, cache)
         self._tidy(cache, report.verdict.ok)
-        return replace(report, cache=str(cache)) if report.verdict.ok else report
+        return replace(report, cache=str(cache)) if report.verdict.ok else self._excused(report, cache)
+
+    def _excused(self, report: CompileReport, cache: Path) -> CompileReport:
+        """On a full disk a compilation fails in many words. Whose own files fill it is not excused: they are gone."""
+        if report.verdict.reason not in _ON_A_FULL_DISK or cache.exists():
+            return report
+        lack = lack_of_room(self._cache_dir)
+        return _failed(f"{lack}; make room, then try again") if lack else report
 
     def _reported(self, source: str, names: tuple[str, ...], cache: Path) -> CompileReport:
         try:
+            cache.mkdir(parents=True, exist_ok=True)
             return self._in_living_child(source, names, cache)
         except WorkerFailure as failure:
             return CompileReport(_verdict_of(failure), (), 0.0)
-        except EngineError as error:
-            return CompileReport(unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, str(error)), (), 0.0)
+        except (EngineError, OSError) as error:
+            return _failed(str(error))
 
     def _tidy(self, cache: Path, ok: bool) -> None:
         """Nothing stays of a candidate that failed: it may have filled its directory to the brim."""
@@ -216,6 +227,14 @@ class Compiler:
             env=(("TRITON_CACHE_DIR", str(cache)),),
         )
         return replace(policy, scratch_bytes=_MAX_COMPILED_BYTES)
+
+
+def _is_excused(compiled: "Future[CompileReport]") -> bool:
+    return compiled.done() and not compiled.cancelled() and compiled.result().verdict.kind is VerdictKind.UNVERIFIED
+
+
+def _failed(why: str) -> CompileReport:
+    return CompileReport(unverified(Reason.HARNESS_FAILED, _STAGE, Proof.NONE, why), (), 0.0)
 
 
 def _in_words(verdict: Verdict, log_tail: str) -> Verdict:

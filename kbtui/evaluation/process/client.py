@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from kbtui.errors import EngineError
+from kbtui.errors import DiskFullError, EngineError
 from kbtui.evaluation.process import child
 from kbtui.evaluation.process.leftovers import remove_tree
 from kbtui.evaluation.process.sandbox import SandboxPolicy
 from kbtui.evaluation.process.spares import AT_ONCE, Spares
 from kbtui.evaluation.process.worker import EXIT_TIMEOUT_S, READY_TIMEOUT_S, Exit, Worker, tail_of
 from kbtui.evaluation.process.zygote import MESSAGE_BYTES
+from kbtui.room import is_for_want_of_room
 
 _HOMES = "children-"
 _MAX_STARTS = 20
@@ -163,13 +164,17 @@ class Zygote:
         self.close()
 
     def _fork(self, role: str, sandbox: SandboxPolicy | None, *, warm: bool) -> Worker:
-        self._await_ready()
+        try:
+            self._await_ready()
+            with self._lock:
+                token = self._next_token = self._next_token + 1
+            birth = child.Birth(role, sandbox, self._homes / str(token), warm)
+            birth.scratch.mkdir(parents=True)
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:
+            raise _cannot_start(error) from error
         with self._lock:
-            token = self._next_token = self._next_token + 1
             asked = self._asked[token] = _Asked()
-        birth = child.Birth(role, sandbox, self._homes / str(token), warm)
-        birth.scratch.mkdir(parents=True)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
             self._ask({"do": "spawn", "token": token, "birth": child.birth_to_plain(birth)}, [theirs.fileno()])
         asked.event.wait(READY_TIMEOUT_S)
@@ -260,6 +265,11 @@ class Zygote:
             events = [a.event for a in self._asked.values()] + [e.event for e in self._exits.values()]
         for event in events:
             event.set()
+
+
+def _cannot_start(error: OSError) -> EngineError:
+    kind, do = (DiskFullError, "make room") if is_for_want_of_room(error) else (EngineError, "mend that")
+    return kind(f"no child can be started: {error}", f"{do}, then try again")
 
 
 def _beginning(finish: Callable[[Worker], None]) -> Callable[[Worker], None]:
