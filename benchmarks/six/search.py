@@ -1,10 +1,12 @@
 """One case's search, by ``kbtui run`` in a process of its own, and what it left. Effects: processes, a workspace."""
 
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +93,23 @@ def run_bounded(command: list[str], limit_s: float, out: int) -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """In which a process of ours finds this tree."""
+    """In which a process of ours finds this tree, and what others before it have compiled of torch's 2,000 modules."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(":")
-    return {**os.environ, "PYTHONPATH": path}
+    torch = importlib.util.find_spec("torch")
+    return with_bytecode({**os.environ, "PYTHONPATH": path}, Path(torch.origin) if torch and torch.origin else None)
+
+
+def with_bytecode(environ: dict[str, str], module: Path | None) -> dict[str, str]:
+    """The environment of processes that keep bytecode: beside the module, or elsewhere where it may not lie there.
+
+    Without it a process that imports torch compiles it anew, which takes longer than all else it does to start.
+    """
+    kept = {name: value for name, value in environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    if module is None or "PYTHONPYCACHEPREFIX" in kept or os.access(module.parent, os.W_OK):
+        return kept
+    if Path(importlib.util.cache_from_source(str(module))).is_file():
+        return kept
+    return {**kept, "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "kbtui-bytecode")}
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

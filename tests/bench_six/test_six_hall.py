@@ -1,12 +1,13 @@
 """The process in which contests are held: asked, slow, dead, and asked again."""
 
+import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.six.hall import Hall
-from benchmarks.six.search import ROOT
+from benchmarks.six.search import ROOT, with_bytecode
 from kbtui.errors import EngineError
 
 INSIDE = """
@@ -71,3 +72,19 @@ def test_a_process_that_cannot_start_says_its_last_words(tmp_path: Path) -> None
     with pytest.raises(EngineError, match="the contest came to nothing: no such GPU"):
         hall.open()
     assert ROOT.is_dir()
+
+
+def test_bytecode_is_kept_beside_its_module_or_elsewhere_where_it_may_not_lie_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "torch.py"
+    told = {"PYTHONDONTWRITEBYTECODE": "1", "HOME": "/root"}
+    assert with_bytecode(told, module) == {"HOME": "/root"}
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert with_bytecode(told, module).keys() == {"HOME", "PYTHONPYCACHEPREFIX"}
+    assert with_bytecode(told | {"PYTHONPYCACHEPREFIX": "/x"}, module)["PYTHONPYCACHEPREFIX"] == "/x"
+    assert with_bytecode(told, None) == {"HOME": "/root"}
+    cached = Path(importlib.util.cache_from_source(str(module)))
+    cached.parent.mkdir()
+    cached.touch()
+    assert with_bytecode(told, module) == {"HOME": "/root"}
