@@ -14,6 +14,8 @@ from kbtui.domain.problem import ITEM_BYTES, ProblemSpec, ShapeRole
 from kbtui.generation.playbook.constants import Value
 from kbtui.generation.playbook.entry import Entry
 
+#: In a rule's answer: where the entries come that it does not name.
+OTHERS = "*"
 _NOTHING: Mapping[str, Value] = MappingProxyType({})
 _NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
@@ -43,7 +45,7 @@ class Suit:
     widest: Mapping[str, int] = field(default_factory=lambda: _NO_LIMITS)
 
 
-#: A rule answers every entry of its family that it knows, the likeliest to be fast first.
+#: A rule answers the entries of its family that it knows, the likeliest to be fast first; OTHERS stands for the rest.
 Rule = Callable[[Size, DeviceSpec], tuple[Suit, ...]]
 
 
@@ -54,8 +56,10 @@ class Advice:
     suits: tuple[Suit, ...] = ()
 
     def place(self, entry: Entry) -> int:
-        """The entry's place in the order; those not known come last, all alike."""
-        return next((i for i, suit in enumerate(self.suits) if suit.entry == entry.name), len(self.suits))
+        """The entry's place in the order; those not known come where the OTHERS do, all alike, or last."""
+        names = [suit.entry for suit in self.suits]
+        name = entry.name if entry.name in names else OTHERS
+        return names.index(name) if name in names else len(names)
 
     def start(self, entry: Entry) -> dict[str, Value]:
         """Parameters to draft an entry with: on its grid, and none that it keeps out."""

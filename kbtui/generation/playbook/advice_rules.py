@@ -6,7 +6,7 @@ Times behind an order are those of ``benchmarks/pools`` and ``benchmarks/results
 from collections.abc import Mapping
 
 from kbtui.domain.device import DeviceSpec
-from kbtui.generation.playbook.advice import Rule, Size, Suit
+from kbtui.generation.playbook.advice import OTHERS, Rule, Size, Suit
 from kbtui.generation.playbook.constants import Value
 
 #: fp32 values that a program may hold: half of an SM's 64 Ki registers, the rest is for addresses and temporaries.
@@ -23,6 +23,10 @@ LINE_TILE = 4096
 LONG_WALK_TILES = 8
 #: Pixels of a strip: 256 bytes of fp32, two whole cache lines a channel.
 STRIP_PIXELS = 64
+#: Rows of the smallest tensor-core product.
+TENSOR_ROWS = 16
+#: Features of 64 queries that the registers of eight warps hold in fp32, beside the weights.
+HELD_FEATURES = 256
 #: The tile of a product that keeps Hopper's tensor cores busy, and the least one worth a program.
 WIDE_M, WIDE_N, LEAST_TILE = 128, 256, 1024
 
@@ -170,6 +174,23 @@ def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     return tuple(suits[name] for name in order)
 
 
+def conv(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    _, c_in, c_out, _, _, groups = size.dims
+    # Below a tensor core's 16 rows most of a tile of the product is padding.
+    narrow = min(c_in, c_out) // max(groups, 1) < TENSOR_ROWS
+    products = ("conv_implicit_product", "conv_channels_last")
+    return tuple(Suit(name) for name in ((OTHERS, *products) if narrow else (*products, OTHERS)))
+
+
+def attention(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
+    head_dim = size.dims[-1]
+    # A program cannot hold the answer's features: pieces of them would compute the weights anew each.
+    wide = head_dim > HELD_FEATURES
+    return tuple(
+        Suit(name) for name in (("attention_two_products", OTHERS) if wide else (OTHERS, "attention_two_products"))
+    )
+
+
 def _suit(entry: str, start: Mapping[str, Value], **widest: int) -> Suit:
     return Suit(entry, start, frozenset(), widest)
 
@@ -180,4 +201,6 @@ RULES: Mapping[str, tuple[Rule, int]] = {
     "mat_vec": (mat_vec, 2),
     "channel_rms_norm": (channel_rms_norm, 4),
     "linear_relu_div": (linear_relu_div, 3),
+    "conv": (conv, 6),
+    "attention": (attention, 4),
 }
