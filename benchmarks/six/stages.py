@@ -134,8 +134,11 @@ def hold_contests(options: argparse.Namespace, by_name: dict[str, Places]) -> No
 
 
 def contest_device(options: argparse.Namespace, root: Path) -> Device:
+    """Ready, so that it takes nothing from a search that runs before the first contest."""
     if options.device.startswith("cuda"):
-        return CudaDevice(options.device, root, spares=SPARES, baselines=options.baselines, timed_at_opening=False)
+        device = CudaDevice(options.device, root, spares=SPARES, baselines=options.baselines, timed_at_opening=False)
+        device.await_start()
+        return device
     return open_device(options.device, root, baselines=options.baselines)
 
 

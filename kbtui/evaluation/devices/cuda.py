@@ -97,6 +97,12 @@ class CudaDevice:
         self._lock = GpuLock(self.spec.uuid or f"{self._index}")
         self._nvml = Nvml(self.spec.uuid or "")
 
+    def await_start(self) -> None:
+        """Return once all that starts children is there, and stands still until it is asked."""
+        with contextlib.suppress(EngineError):
+            if self._compiling is not None:
+                self._compiling.await_ready()
+
     def open(self, problem: Problem) -> ProblemReport:
         """Start the referee, spares and compilers; find the family; time PyTorch. See the port."""
         self.close_problem()

@@ -165,7 +165,7 @@ class Zygote:
 
     def _fork(self, role: str, sandbox: SandboxPolicy | None, *, warm: bool) -> Worker:
         try:
-            self._await_ready()
+            self.await_ready()
             with self._lock:
                 token = self._next_token = self._next_token + 1
             birth = child.Birth(role, sandbox, self._homes / str(token), warm)
@@ -206,7 +206,8 @@ class Zygote:
             self._gone = False
             self._launch()
 
-    def _await_ready(self) -> None:
+    def await_ready(self) -> None:
+        """Return once it has imported what its children need. Raises EngineError where it cannot start."""
         if self._gone:
             self._revive()
         if not self._ready.wait(READY_TIMEOUT_S) or self._gone:
