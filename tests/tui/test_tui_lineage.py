@@ -1,5 +1,7 @@
 """The tree of candidates, the comparison of two, and of two runs: view models without Textual."""
 
+from dataclasses import replace
+
 from fake_source import FakeRun, FakeSource, moment_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from recorded_run import RUN, recorded, recorded_earlier
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.event import Decision
+from kbtui.tui import fmt
 from kbtui.tui.glyphs import ASCII, UNICODE
 from kbtui.tui.moment import Moment
 from kbtui.tui.text import Role, plain, width_of
@@ -142,6 +145,40 @@ def test_two_that_never_met_are_compared_through_the_first_kernel_and_it_says_so
     said = " ".join(plain(row) for row in verdict_lines(tried["c0005"], tried["c0037"], 100, G))
     assert "about" in said
     assert "has no interval" in said
+
+
+def test_the_ratio_of_two_that_never_met_is_of_the_highest_rung_that_timed_both(moment: Moment) -> None:
+    """A score of the screen is of one shape, one of the measure rung of all of them: beside each other they mislead."""
+    tried = moment.state.tried
+    scores = {n: {rung: r.score for rung, r in t.results.items() if r.score} for n, t in tried.items()}
+    pairs = ((tried[a], tried[b]) for a in tried for b in tried if set(scores[a]) == {1} < set(scores[b]))
+    low, high = next((a, b) for a, b in pairs if not head_to_head(a, b))
+    said = " ".join(plain(row) for row in verdict_lines(low, high, 100, G))
+    ratio = scores[high.candidate.id][1] / scores[low.candidate.id][1]
+    assert f"about {fmt.ratio(ratio, G)} as fast" in said
+    assert "on rung 1 " in said
+    only_high = replace(high, results={rung: r for rung, r in high.results.items() if rung > 1})
+    assert "no rung in common" in " ".join(plain(row) for row in verdict_lines(low, only_high, 100, G))
+
+
+def test_each_shape_is_compared_the_same_way_round_as_the_verdict(moment: Moment) -> None:
+    found = head_to_head(moment.state.tried["c0015"], moment.state.tried["c0040"])
+    assert found is not None
+    ratios = [f"{fmt.ratio(s.ratio, G)} paired" for s in found[0].shapes]
+    for candidate, marked in (("c0015", "c0040"), ("c0040", "c0015")):
+        rows = [plain(row) for row in compare_lines(moment, pair_of(moment, candidate, Base.MARKED, marked), 140, G)]
+        assert [r for r in ratios if any(r in row for row in rows)] == ratios
+
+
+def test_under_the_model_nothing_is_said_to_be_paired_or_sure() -> None:
+    modelled = moment_of_run(recorded(DATA_SHEETS["a100"]), "softmax-8")
+    tried = modelled.state.tried
+    pairs = [(a, b) for a in tried for b in tried if a != b and head_to_head(tried[a], tried[b])]
+    assert pairs
+    for a, b in pairs:
+        said = " ".join(plain(row) for row in compare_lines(modelled, pair_of(modelled, a, Base.MARKED, b), 140, G))
+        assert "under the model; nothing was measured" in said
+        assert "paired" not in said
 
 
 def test_one_that_was_never_timed_is_not_compared(moment: Moment) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kbtui.domain.measurement import Comparison, Measurement
+from kbtui.domain.measurement import Clock, Comparison, Measurement
 from kbtui.domain.profile import KernelResources
 from kbtui.scheduler.reasons import evidence_words
 from kbtui.scheduler.state import RunState, Tried
@@ -17,7 +17,7 @@ from kbtui.tui.view.standing import ROLES, glyph_of, number_of, standing_of
 
 T = TypeVar("T")
 
-_LABEL = 12
+_LABEL, _WIDEST_LABEL = 12, 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ _HOW = (
 )
 
 
-def head_to_head(left: Tried, right: Tried) -> tuple[Comparison, bool] | None:
-    """Their paired comparison at the highest rung that has one; True where it was made of ``left`` against right."""
+def head_to_head(left: Tried, right: Tried) -> tuple[Comparison, bool, Clock] | None:
+    """Their own comparison at the highest rung that has one; True where it was made of ``left`` against right."""
     for of, other, turned in ((right, left, False), (left, right, True)):
         for _, result in sorted(of.results.items(), reverse=True):
             measured = result.outcome.measurement
             found = measured.against(other.candidate.id) if measured else None
-            if found is not None:
-                return found, turned
+            if measured is not None and found is not None:
+                return found, turned, measured.clock
     return None
 
 
@@ -70,18 +70,31 @@ def verdict_lines(left: Tried, right: Tried, width: int, g: Glyphs) -> list[Line
     a, b = left.candidate.id, right.candidate.id
     met = head_to_head(left, right)
     if met is not None:
-        found, turned = met
+        found, turned, clock = met
         subject, other = (a, b) if turned else (b, a)
         numbers = fmt.interval(found.ratio, found.low, found.high, g)
         said = line((f"{subject} is {numbers} as fast as {other}", Role.STRONG), (f"  {found.outcome.value}", Role.DIM))
-        words = f"paired: {evidence_words(found)}" if found.n_pairs else "under the model; nothing was measured"
+        measured = clock is Clock.MEASURED
+        words = f"paired: {evidence_words(found)}" if measured else "under the model; nothing was measured"
         return [said, *wrap(words, width, Role.DIM)]
-    if left.score and right.score:
-        numbers = fmt.ratio(right.score / left.score, g)
-        why = "never timed against each other: the ratio goes through the first kernel and has no interval"
-        return [line((f"{b} is about {numbers} as fast as {a}", Role.STRONG)), *wrap(why, width, Role.WARN)]
-    untimed = b if right.score is None else a
-    return wrap(f"{untimed} has not been timed, so nothing is said about which is faster", width, Role.WARN)
+    untimed = [t.candidate.id for t in (right, left) if t.score is None]
+    if untimed:
+        return wrap(f"{untimed[0]} has not been timed, so nothing is said about which is faster", width, Role.WARN)
+    return _through_the_first(left, right, width, g)
+
+
+def _through_the_first(left: Tried, right: Tried, width: int, g: Glyphs) -> list[Line]:
+    """Rungs differ in their shapes: scores of one rung are beside each other, those of two say nothing."""
+    a, b = left.candidate.id, right.candidate.id
+    scores = [{rung: r.score for rung, r in t.results.items() if r.score} for t in (left, right)]
+    common = max(scores[0].keys() & scores[1].keys(), default=None)
+    if common is None:
+        return wrap(
+            f"{a} and {b} were timed on no rung in common, so nothing is said of which is faster", width, Role.WARN
+        )
+    numbers = fmt.ratio(scores[1][common] / scores[0][common], g)
+    why = f"never timed against each other: the ratio is of their scores on rung {common} and has no interval"
+    return [line((f"{b} is about {numbers} as fast as {a}", Role.STRONG)), *wrap(why, width, Role.WARN)]
 
 
 def compare_rows(moment: Moment, left: Tried, right: Tried, g: Glyphs) -> list[Row]:
@@ -128,7 +141,7 @@ def _parameters(left: Tried, right: Tried, g: Glyphs) -> list[Row]:
     """What both were instantiated with, one row a name, only those that differ."""
     a, b = dict(left.candidate.origin.params), dict(right.candidate.origin.params)
     names = [n for n in dict.fromkeys([*a, *b]) if a.get(n) != b.get(n)]
-    return [Row(n[: _LABEL - 1], (a.get(n, g.dash), b.get(n, g.dash))) for n in names[:8]]
+    return [Row(n, (a.get(n, g.dash), b.get(n, g.dash))) for n in names[:8]]
 
 
 def measured_of(tried: Tried) -> Measurement | None:
@@ -141,12 +154,13 @@ def _times(left: Tried, right: Tried, g: Glyphs) -> list[Row]:
     a, b = measured_of(left), measured_of(right)
     times = tuple({t.shape: t.device_us for t in m.timings} if m else {} for m in (a, b))
     met = head_to_head(left, right)
-    paired = {s.shape: 1 / s.ratio if met[1] else s.ratio for s in met[0].shapes} if met else {}
+    ratios = {s.shape: s.ratio for s in met[0].shapes} if met else {}  # of whom the verdict on top speaks of
+    how = "paired" if met and met[2] is Clock.MEASURED else "modelled"
     rows = []
     for shape in dict.fromkeys([*times[0], *times[1]]):
         cells = [fmt.time_us(t[shape], g) if shape in t else g.dash for t in times]
-        note = f"{fmt.ratio(paired[shape], g)} paired" if shape in paired else ""
-        rows.append(Row(shape[: _LABEL - 1], (cells[0], cells[1]), note))
+        note = f"{fmt.ratio(ratios[shape], g)} {how}" if shape in ratios else ""
+        rows.append(Row(shape, (cells[0], cells[1]), note))
     return rows
 
 
@@ -211,8 +225,9 @@ def _generations(state: RunState, candidate: str) -> dict[str, int]:
 def table(rows: Sequence[Row], width: int, g: Glyphs) -> list[Line]:
     """Label, left, right, note; texts too long for their column go on below; a sign where the two differ."""
     noted = any(row.note for row in rows) and width >= 74
-    note_room = 14 if noted else 0
-    cell = max((width - _LABEL - 3 - note_room) // 2, 8)
+    note_room = max(len(row.note) for row in rows) + 1 if noted else 0
+    label = _LABEL if width < 100 else min(max(_LABEL, *(len(row.label) + 1 for row in rows)), _WIDEST_LABEL)
+    cell = max((width - label - 3 - note_room) // 2, 8)
     out: list[Line] = []
     for row in rows:
         left, right = (_filled(text, cell) for text in row.cells)
@@ -220,7 +235,7 @@ def table(rows: Sequence[Row], width: int, g: Glyphs) -> list[Line]:
             sign = g.differs if row.differs and row.label and i == 0 else " "
             out.append(
                 line(
-                    (f"{fit(row.label if i == 0 else '', _LABEL - 1, g.ellipsis)} ", Role.DIM),
+                    (f"{fit(row.label if i == 0 else '', label - 1, g.ellipsis)} ", Role.DIM),
                     (fit(left[i] if i < len(left) else "", cell), row.roles[0]),
                     (f" {sign} ", Role.WARN),
                     (fit(right[i] if i < len(right) else "", cell), row.roles[1]),
