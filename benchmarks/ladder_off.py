@@ -30,6 +30,7 @@ from benchmarks.six.story import CLOSE
 from hints import load_hints
 from kbtui.console import tell
 from kbtui.domain.codec import to_plain
+from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport
 from kbtui.domain.event import Budget, ChildEntry, Envelope, RungCompleted, RunStarted, Spent
 from kbtui.domain.measurement import Comparison, Outcome
@@ -58,10 +59,10 @@ class FullAtOnce:
 
     device: Device
     known: dict[str, Evaluated] = field(default_factory=dict)
+    spec: DeviceSpec = field(init=False)
 
-    @property
-    def spec(self):  # type: ignore[no-untyped-def]
-        return self.device.spec
+    def __post_init__(self) -> None:
+        self.spec = self.device.spec
 
     def open(self, problem: Problem) -> ProblemReport:
         return self.device.open(problem)

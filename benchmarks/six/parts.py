@@ -33,9 +33,13 @@ class Parts:
 
 
 def read_parts(folder: Path = RESULTS) -> Parts:
-    read = lambda path: json.loads(path.read_text(encoding="utf-8"))  # noqa: E731
-    off = [read(path) for path in sorted(folder.glob(WITHOUT_LADDER))]
-    return Parts(read(folder / STUDY), read(folder / REPLIES), off)
+    off = [_read(path) for path in sorted(folder.glob(WITHOUT_LADDER))]
+    return Parts(_read(folder / STUDY), _read(folder / REPLIES), off)
+
+
+def _read(path: Path) -> Plain:
+    found: Plain = json.loads(path.read_text(encoding="utf-8"))
+    return found
 
 
 def ladder_words(parts: Parts) -> str:

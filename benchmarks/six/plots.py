@@ -127,9 +127,9 @@ def _search_panel(left: float, top: float, wide: float, tall: float, case: Case,
         out.append(svg.text(at + anchor[1], y.start - 5, f"{story.within_wall_s:.0f} s", "tick", anchor[0]))
     points: list[tuple[float, float]] = []
     for step in story.steps:
-        at = x.at(min(step.wall_s, story.wall_s)), y.at(step.score)
-        points += [(at[0], points[-1][1])] if points else []
-        points.append(at)
+        rise_x = x.at(min(step.wall_s, story.wall_s))
+        points += [(rise_x, points[-1][1])] if points else []
+        points.append((rise_x, y.at(step.score)))
     if points:
         out.append(svg.path([*points, (x.end, points[-1][1])], "best"))
         out.append(svg.text(x.end, points[-1][1] + 14, f"{scores[-1]:.2f}×", "value", "end"))
