@@ -107,7 +107,7 @@ class FullAtOnce:
 
 def chained(rival: str, mine: Comparison, theirs: Comparison) -> Comparison:
     """How two stand that both met a third: the ratio of their ratios, errors added in quadrature of logarithms."""
-    log = math.log(mine.ratio / theirs.ratio)
+    log = math.log(mine.ratio) - math.log(theirs.ratio)
     error = math.hypot(_half_width(mine), _half_width(theirs))
     outcome = Outcome.FASTER if log > error else Outcome.SLOWER if log < -error else Outcome.UNCLEAR
     low, high = math.exp(log - error), math.exp(log + error)
