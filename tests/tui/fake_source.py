@@ -5,7 +5,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, SAMPLES_SHA, Plan, Recorder, recorded, samples, samples_json
+from recorded_plans import Plan
+from recorded_run import PROMPT_SHA, REPLY_SHA, RUN, SAMPLES_SHA, Recorder, recorded, samples, samples_json
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.domain.event import CandidateAdmitted, CommandAccepted, CommandKind, Envelope, Event, ProposalsMade

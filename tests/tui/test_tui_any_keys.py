@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 from fake_source import FakeRun, FakeSource
-from recorded_run import RUN, plans, recorded, recorded_earlier
+from recorded_plans import plans
+from recorded_run import RUN, recorded, recorded_earlier
 from textual import events
 from textual.widgets import Input
 from user import User
