@@ -100,9 +100,12 @@ def budget_of(wall: str | None, candidates: int | None, gpu: str | None, llm_tok
 
 
 def look_of(settings: "Settings") -> "Look":
-    from kbtui.commands.view import Look
+    """Raises UsageError on a theme or a key that is not there."""
+    from kbtui.commands.view import Look, check_look
 
-    return Look.of(settings)
+    look = Look.of(settings)
+    check_look(look)
+    return look
 
 
 def has_terminal() -> bool:

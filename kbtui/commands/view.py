@@ -48,6 +48,18 @@ class Look:
         )
 
 
+def check_look(look: Look) -> None:
+    """Raises UsageError on a theme or a key that is not there: before a search begins that nobody could look at."""
+    if look.theme is not None:
+        from kbtui.tui.theme import check_theme
+
+        check_theme(look.theme)
+    if look.keys:
+        from kbtui.tui.keymap import keymap_of
+
+        keymap_of(look.keys)
+
+
 def draws(stream: TextIO | None) -> bool:
     """Whether what the viewer draws with can be written in a stream's encoding: not so in a locale without UTF-8."""
     try:

@@ -12,14 +12,11 @@ from pathlib import Path
 from queue import Full
 from typing import Any
 
-from textual.theme import BUILTIN_THEMES
-
-from kbtui.errors import UsageError
 from kbtui.tui.app import Viewer, ViewerOptions
 from kbtui.tui.keymap import keymap_of
 from kbtui.tui.leaving import ViewerExit, leave
 from kbtui.tui.source import RunSource
-from kbtui.tui.theme import DARK, LIGHT
+from kbtui.tui.theme import DARK, check_theme
 from kbtui.tui.thrift import Thrift
 
 #: By then the first screen is there, and what was made for it stays: it need not be looked through for garbage again.
@@ -49,7 +46,7 @@ def run_viewer(
     key ids to other keys. A hang-up or a termination of the terminal leaves as ``q`` does. Raises UsageError on a
     theme or a key that is not there.
     """
-    _check_theme(theme)
+    check_theme(theme)
     more = {} if copy_folder is None else {"copy_folder": copy_folder}
     options = ViewerOptions(
         refresh_hz, ascii_only, readonly, theme, resume=resume, keymap=keymap_of(keys or {}), **more
@@ -58,12 +55,6 @@ def run_viewer(
     app = _Signalled(source, run, options)
     left = app.run()
     return left if left is not None else leave(app.moment)
-
-
-def _check_theme(name: str | None) -> None:
-    known = sorted({DARK.name, LIGHT.name, *BUILTIN_THEMES})
-    if name is not None and name not in known:
-        raise UsageError(f"no theme is named {name!r}", f"there are {', '.join(known)}")
 
 
 class _Signalled(Viewer):

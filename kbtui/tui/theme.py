@@ -1,6 +1,8 @@
 """The viewer's own themes: a dark and a light one, easy on the eyes for a night."""
 
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
+
+from kbtui.errors import UsageError
 
 DARK = Theme(
     name="kbtui-dark",
@@ -41,3 +43,10 @@ def default_theme(term: str, colorterm: str, no_color: bool) -> str:
         term in ("xterm", "screen", "tmux") and not colorterm
     )
     return "ansi-dark" if few or no_color else DARK.name
+
+
+def check_theme(name: str | None) -> None:
+    """Raises UsageError on a theme that is not there; None stands for the terminal's own."""
+    known = sorted({DARK.name, LIGHT.name, *BUILTIN_THEMES})
+    if name is not None and name not in known:
+        raise UsageError(f"no theme is named {name!r}", f"there are {', '.join(known)}")
