@@ -56,7 +56,7 @@ def run_detached(spec: RunSpec, watch: bool, look: Look) -> ExitCode:
 
     def slow(problem: str) -> None:
         if problem and not spec.unvetted:
-            tell(f"run of {Path(problem).name}: vetting the problem, once in this workspace ...")
+            tell(f"run of {Path(problem).name}: getting ready; a problem that is new here is vetted first ...")
 
     run = start_detached(spec, Path(spec.workspace) / "engine.log", opening_s, begun, slow)
     tell(f"run {run} started; its engine goes on without this terminal")

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.engine.ports import Device
-from kbtui.errors import UsageError
+from kbtui.errors import DeviceError, UsageError
 from kbtui.evaluation.baselines import EAGER
 
 DEFAULT_MODEL = "model:a100"
 REPLAY = "replay:"
+#: What a driver shows of itself: on Linux, in a container, under Windows, on a Jetson.
+_DRIVER_SIGNS = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
 
 
 def open_device(key: str, workspace: Path, *, baselines: tuple[str, ...] = (EAGER,)) -> Device:
@@ -22,6 +24,8 @@ def open_device(key: str, workspace: Path, *, baselines: tuple[str, ...] = (EAGE
     if key == "auto":
         key = resolve_auto()
     if re.fullmatch(r"cuda(:\d+)?", key):
+        if not any(Path(sign).exists() for sign in _DRIVER_SIGNS):
+            raise DeviceError(f"{key} cannot be used: this machine has no NVIDIA driver", "use --device model:a100")
         from kbtui.evaluation.devices.cuda import CudaDevice
 
         return CudaDevice(key if ":" in key else "cuda:0", workspace, baselines=baselines)
