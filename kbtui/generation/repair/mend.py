@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import libcst as cst
 
 from kbtui.domain.verdict import Reason
-from kbtui.generation.repair import entry_point, imports, kernels, loop_ranges, top_level
+from kbtui.generation.repair import entry_point, foreign, imports, kernels, loop_ranges, top_level
 from kbtui.generation.repair.completing import complete
 from kbtui.generation.repair.syntax_prefix import nesting, parses
 from kbtui.generation.repair.values import Mended, Rejected
@@ -16,6 +16,7 @@ Mender = Callable[[cst.Module], tuple[cst.Module, tuple[str, ...]]]
 _MENDERS: tuple[Mender, ...] = (
     kernels.mend_decorators,
     top_level.drop_examples,
+    foreign.drop_foreign,
     kernels.mend_annotations,
     loop_ranges.mend_loops,
     kernels.mend_constexpr,
