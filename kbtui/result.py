@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from kbtui.domain.event import RungCompleted
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
-from kbtui.domain.rung import CONFIRM
+from kbtui.domain.rung import COMPILE, CONFIRM
+from kbtui.domain.wording import counted
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.shrinkage import Shrinkage, shrinkages
 from kbtui.scheduler.state import RunState, Tried
@@ -39,7 +40,8 @@ class Speedup:
 class RunResult:
     """``champion`` is None where nothing verified beat the first kernel. ``confirmed``: in fresh processes.
 
-    ``shrinkage``: what the champion showed on the rungs below, beside what was confirmed.
+    ``shrinkage``: what the champion showed on the rungs below, beside what was confirmed. ``n_untried``: how many of
+    the candidates nothing is known of yet.
     """
 
     run: str
@@ -58,6 +60,7 @@ class RunResult:
     gpu_s: float
     ended: str | None
     shrinkage: tuple[Shrinkage, ...] = ()
+    n_untried: int = 0
 
     @property
     def better(self) -> bool:
@@ -91,6 +94,7 @@ def run_result(state: RunState) -> RunResult:
         gpu_s=state.gpu_s,
         ended=f"{state.ended.reason}: {state.ended.detail}" if state.ended else None,
         shrinkage=shrinkages(better) if better else (),
+        n_untried=len(state.waiting(COMPILE)),
     )
 
 
@@ -159,7 +163,7 @@ def _baseline_us(state: RunState, measurement: Measurement, name: str) -> dict[s
 def headline(result: RunResult) -> str:
     """The result in one line, always with its clock: ``1.41× (1.39–1.43) over PyTorch eager, measured on ...``."""
     if not result.better:
-        return f"nothing faster than the first kernel was found in {result.n_candidates} candidates ({result.clock})"
+        return f"nothing faster than the first kernel was found in {_tried(result)} ({result.clock})"
     speedup = result.over("eager") or result.over("first")
     if speedup is None:
         return f"{result.champion} {result.summary} is the best so far, not yet confirmed ({result.clock})"
@@ -169,11 +173,26 @@ def headline(result: RunResult) -> str:
     return f"{speedup.ratio:.2f}×{interval} over {over}, {result.clock} on {result.device}{stands}"
 
 
+def _tried(result: RunResult) -> str:
+    """``7 candidates``, or ``1 candidate, 6 more not tried``."""
+    left = f", {result.n_untried} more not tried" if result.n_untried else ""
+    return f"{counted(result.n_candidates - result.n_untried, 'candidate')}{left}"
+
+
+def ended_words(result: RunResult) -> str:
+    """Why it ended and after how many candidates, or nothing while it has not: ``stopped by the user, after ...``."""
+    if result.ended is None:
+        return ""
+    reason, _, detail = result.ended.partition(": ")
+    why = detail if detail.startswith(reason) else f"{reason}; {detail}"
+    return f"{why}, after {_tried(result)}"
+
+
 def browse_commands(git_dir: str, result: RunResult) -> tuple[str, ...]:
     """Three git commands that browse a run."""
     ref, git_dir = f"runs/{result.run}", shlex.quote(git_dir)
     return (
         f"git -C {git_dir} log --first-parent --oneline {ref}",
-        f"git -C {git_dir} log --first-parent -p {ref} -- kernel.py",
+        f"git -C {git_dir} log --first-parent --oneline -p {ref} -- kernel.py",
         f"git -C {git_dir} show {result.commit or ref}:kernel.py",
     )

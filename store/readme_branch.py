@@ -18,7 +18,8 @@ With X for a run's name, as `git branch` lists them:
 
     git branch --list 'runs/*'                            the runs
     git log --first-parent --oneline runs/X               the story, newest first
-    git log --first-parent -p runs/X -- kernel.py         the improvements alone, as diffs
+    git log --first-parent --oneline -p runs/X -- kernel.py
+                                                          the improvements alone, as diffs
     git show runs/X:kernel.py                             the best kernel so far
     git worktree add --detach DIR runs/X                  the same, as a file on disk
     git blame runs/X -- kernel.py                         which candidate brought each line
