@@ -10,7 +10,7 @@ from kbtui.console import tell
 from kbtui.domain.event import CommandKind, EndReason, Envelope, RunEnded
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
-from kbtui.result import RunResult, browse_commands, headline, run_result
+from kbtui.result import RunResult, browse_commands, ended_words, headline, run_result
 from kbtui.scheduler.shrinkage import shrinkage_words
 from kbtui.scheduler.state import RunState
 
@@ -100,7 +100,7 @@ def print_result(workspace: Path, result: RunResult, as_json: bool) -> None:
     for shrinkage in result.shrinkage:
         print(f"  screened at {shrinkage_words(shrinkage)}")
     if result.ended and not result.ended.startswith(EndReason.EXHAUSTED):
-        print(f"ended by {result.ended}, after {result.n_candidates} candidates")
+        print(f"ended: {ended_words(result)}")
     print(f"kernel repository: {git_dir}")
     for command in browse_commands(git_dir, result):
         print(f"  {command}")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kbtui.commands.where import brief_result, open_reader, pick_candidate, pick_run
+from kbtui.console import tell
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
 from kbtui.errors import ExitCode
 from kbtui.leaving.software import in_brief
-from kbtui.result import RunResult, headline
+from kbtui.result import RunResult, ended_words, headline
 from kbtui.scheduler.basis import basis_words
 from kbtui.scheduler.score import score_of, score_words
 from kbtui.scheduler.shrinkage import shrinkage_words, shrinkages
@@ -44,7 +45,8 @@ def status(workspace: Path, run: str | None, as_json: bool) -> ExitCode:
         doing = f"{engine.activity} {engine.candidate or ''}".strip()
         print(f"engine pid {engine.pid}: {doing}; {engine.wall_s:.0f} s spent, {engine.gpu_s:.0f} s of GPU")
     else:
-        print(result.ended or f"the engine is not running; go on with: kbtui resume {name}")
+        ended = ended_words(result)
+        print(f"ended: {ended}" if ended else f"the engine is not running; go on with: kbtui resume {name}")
     return ExitCode.DONE
 
 
@@ -64,6 +66,8 @@ def show(workspace: Path, run: str | None, candidate: str, as_json: bool) -> Exi
     made = f"{origin.generator}/{origin.operator}" + (f", hint {origin.hint}" if origin.hint else "")
     print(f"{tried.candidate.id} {tried.candidate.summary}  ({made})")
     print(f"commit {tried.commit}, parents {', '.join(tried.candidate.parents) or 'none'}")
+    if not tried.results:
+        print(f"  not tried{' before the run ended' if state.ended else ' yet'}: nothing is known of it")
     for result in tried.results.values():
         print(f"  rung {result.rung}: {result.decision}: {result.reason}{_timings(result)}{_basis(result)}")
     if (score := score_of(tried)) is not None:
@@ -95,6 +99,8 @@ def diff(workspace: Path, run: str | None, old: str, new: str) -> ExitCode:
     reader = open_reader(workspace)
     state = reader.state(pick_run(reader, run))
     before, after = pick_candidate(state, old), pick_candidate(state, new)
+    if before.candidate.id == after.candidate.id:
+        tell(f"both are {before.candidate.id}: no difference")
     lines = difflib.unified_diff(
         reader.source(before.commit).splitlines(keepends=True),
         reader.source(after.commit).splitlines(keepends=True),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kbtui.domain.rung import COMPILE
 from kbtui.errors import UsageError
 from kbtui.result import RunResult, run_result
 from kbtui.scheduler.best import best_so_far
@@ -40,7 +41,9 @@ def brief_result(reader: "Reader", run: str) -> RunResult:
     state = RunState()
     for envelope in reader.first_window(run, 1).envelopes:
         state.apply(envelope)
-    return replace(run_result(state), n_candidates=reader.totals(run).n_candidates)
+    totals = reader.totals(run)
+    untried = dict(totals.waiting).get(COMPILE, 0)
+    return replace(run_result(state), n_candidates=totals.n_candidates, n_untried=untried)
 
 
 def pick_candidate(state: RunState, name: str) -> Tried:
@@ -53,5 +56,5 @@ def pick_candidate(state: RunState, name: str) -> Tried:
         return found
     if name in named:
         raise UsageError(f"this run has no {name} yet", "kbtui log shows what it has")
-    near = difflib.get_close_matches(name, [*state.tried, *named], n=1, cutoff=0.3)
-    raise UsageError(f"no such candidate: {name}", f"did you mean {near[0]}?" if near else "kbtui show lists them")
+    near = difflib.get_close_matches(name, [*state.tried, *named], n=1, cutoff=0.7)
+    raise UsageError(f"no such candidate: {name}", f"did you mean {near[0]}?" if near else "kbtui log lists them")

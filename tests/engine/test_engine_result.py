@@ -6,12 +6,22 @@ import pytest
 
 from kbtui.domain.candidate import Candidate, Origin
 from kbtui.domain.evaluation import RungOutcome
-from kbtui.domain.event import Budget, CandidateAdmitted, Decision, Envelope, Event, ProposalsMade, RungCompleted
+from kbtui.domain.event import (
+    Budget,
+    CandidateAdmitted,
+    Decision,
+    EndReason,
+    Envelope,
+    Event,
+    ProposalsMade,
+    RunEnded,
+    RungCompleted,
+)
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.rung import CONFIRM, MEASURE, SCREEN
 from kbtui.domain.verdict import Proof, verified
 from kbtui.engine.session import hint_outcomes
-from kbtui.result import run_result
+from kbtui.result import ended_words, headline, run_result
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import started
 
@@ -58,6 +68,21 @@ def test_faster_than_one_that_only_seems_faster_than_the_first_is_not():
     second = (*admitted(2), timed(2, MEASURE, "first", Outcome.TIE, 1.2))
     third = (*admitted(3), timed(3, MEASURE, "c0002", Outcome.FASTER, 1.3))
     assert run_result(state_of(*FIRST, *second, *third)).champion is None
+
+
+def test_candidates_that_nobody_tried_are_not_said_to_have_been_searched():
+    left = (*admitted(2), *admitted(3))
+    result = run_result(state_of(*FIRST, *left, RunEnded(EndReason.BUDGET, "the rest is too little")))
+    assert headline(result).startswith(
+        "nothing faster than the first kernel was found in 1 candidate, 2 more not tried"
+    )
+    assert ended_words(result) == "budget; the rest is too little, after 1 candidate, 2 more not tried"
+
+
+def test_how_a_run_ended_is_said_once():
+    stopped = run_result(state_of(*FIRST, RunEnded(EndReason.STOPPED, "stopped by the user")))
+    assert ended_words(stopped) == "stopped by the user, after 1 candidate"
+    assert ended_words(run_result(state_of(*FIRST))) == ""
 
 
 def test_two_that_are_each_faster_than_the_other_are_no_proof():
