@@ -6,7 +6,7 @@ from kbtui.domain.evaluation import RungOutcome
 from kbtui.domain.event import Basis, Decision, Spent
 from kbtui.domain.measurement import Comparison
 from kbtui.domain.rung import DEFAULT_LADDER
-from kbtui.scheduler.score import score_at, score_from, score_words
+from kbtui.scheduler.score import score_at, score_from, score_words, term_words
 from kbtui.scheduler.state import RunState, Tried
 
 
@@ -71,15 +71,15 @@ def _score_words(basis: Basis) -> str:
     """``S +0.038 = speed +0.040, …; c0031 has S +0.012``. The interval over it stands in the reason."""
     if basis.score is None:
         return ""
-    rival = f"; {basis.rival} has S {basis.rival_score.total:+.3f}" if basis.rival_score else ""
+    rival = f"; {basis.rival} has S {term_words(basis.rival_score.total)}" if basis.rival_score else ""
     return f"{score_words(basis.score)}{rival}"
 
 
 def _cost_words(basis: Basis) -> str:
-    """``spent 1.9 s (GPU 1.8 s); saved 27.0 s (GPU 26.1 s), as the rungs above cost others``."""
+    """``spent so far 1.9 s (GPU 1.8 s); saved 27.0 s (GPU 26.1 s), as the rungs above cost others``."""
     if not basis.spent.wall_s:
         return ""
-    told = f"spent {_seconds(basis.spent)}"
+    told = f"spent so far {_seconds(basis.spent)}"
     if basis.saved.wall_s:
         told += f"; saved {_seconds(basis.saved)}, as the rungs above cost others"
     if basis.unpriced:

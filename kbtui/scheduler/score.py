@@ -67,7 +67,12 @@ def promise(state: RunState, tried: Tried) -> float | None:
 def score_words(score: Score) -> str:
     """``S +0.632 = speed +0.641, stability -0.002, headroom -0.017, rung +0.010``."""
     terms = ("speed", score.speed), ("stability", score.stability), ("headroom", score.headroom), ("rung", score.bonus)
-    return f"S {score.total:+.3f} = " + ", ".join(f"{name} {value + 0.0:+.3f}" for name, value in terms)
+    return f"S {term_words(score.total)} = " + ", ".join(f"{name} {term_words(value)}" for name, value in terms)
+
+
+def term_words(value: float) -> str:
+    """``+0.632``; never a negative zero."""
+    return f"{round(value, 3) + 0.0:+.3f}"
 
 
 def _deciding(measurement: Measurement) -> Comparison | None:

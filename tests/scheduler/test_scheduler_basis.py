@@ -86,7 +86,7 @@ def test_a_person_reads_score_rival_interval_spent_and_saved() -> None:
     assert score.startswith("S -1.248 = speed -1.238, stability -0.010")
     assert score.endswith("; c0001 has S -0.010")
     assert cost == (
-        "spent 1.5 s (GPU 0.4 s); saved 13.5 s (GPU 12.0 s), as the rungs above cost others;"
+        "spent so far 1.5 s (GPU 0.4 s); saved 13.5 s (GPU 12.0 s), as the rungs above cost others;"
         " the cost of rung 4 is not known yet"
     )
     assert basis_words(Basis()) == ()

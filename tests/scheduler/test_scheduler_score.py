@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kbtui.domain.event import Decision, RungCompleted
 from kbtui.domain.measurement import Outcome, ShapeTiming
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
-from kbtui.scheduler.score import UNSTABLE, promise, score_at, score_of, score_words
+from kbtui.scheduler.score import UNSTABLE, promise, score_at, score_of, score_words, term_words
 from kbtui.scheduler.state import RunState, Tried
 from tests.fakes.decided import admitted, against, answered, state_with, timed
 
@@ -106,3 +106,7 @@ def test_the_terms_on_screen_add_up(speed: float, part: float) -> None:
     assert score is not None
     told = [float(word.split()[-1]) for word in score_words(score).split(" = ")[1].split(", ")]
     assert sum(told) == pytest.approx(score.total, abs=0.0025)
+
+
+def test_no_term_is_a_negative_zero() -> None:
+    assert [term_words(value) for value in (-0.0, -0.0004, 0.0004, -0.0006)] == ["+0.000", "+0.000", "+0.000", "-0.001"]
