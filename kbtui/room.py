@@ -31,7 +31,8 @@ def need_room(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> None:
 def lack_of_room(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> str | None:
     """How little is free for a folder, where that is too little; by the nearest folder above it that there is.
 
-    Of a disk mounted read-only nothing is said: that there is no writing to it says who tries.
+    Of a disk mounted read-only nothing is said: that there is no writing to it says who tries. Nor of a file system
+    that counts no blocks, as ramfs.
     """
     for there in (folder.absolute(), *folder.absolute().parents):
         try:
@@ -39,7 +40,7 @@ def lack_of_room(folder: Path, least_bytes: int = LEAST_ROOM_BYTES) -> str | Non
         except OSError:
             continue
         free = disk.f_bavail * disk.f_frsize
-        lacks = free < least_bytes and not disk.f_flag & os.ST_RDONLY
+        lacks = free < least_bytes and disk.f_blocks > 0 and not disk.f_flag & os.ST_RDONLY
         return f"only {free >> 20} MB are free for {folder}" if lacks else None
     return None
 

@@ -1,6 +1,7 @@
 """A disk that is full, or mounted read-only: what can be read is read, every write is refused in one line."""
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from kbtui.cli import app
 from kbtui.cli_guard import guarded
 from kbtui.errors import DiskFullError
+from kbtui.room import need_room
 from store.lock import EngineLock
 from store.record import create_run
 from store.workspace import create_workspace
@@ -132,6 +134,15 @@ def test_no_kernel_is_judged_where_there_is_no_room_to_compile_it(disk, words, c
 
 def test_verify_on_a_full_disk_says_so_in_one_line(full, capfd):
     assert NO_ROOM.search(refusal(full, ("verify", "softmax", "--device", "model:a100"), capfd))
+
+
+def test_a_file_system_that_counts_no_blocks_is_not_taken_for_full(tmp_path):
+    mount(tmp_path, "-t", "ramfs", "ramfs")
+    try:
+        assert shutil.disk_usage(tmp_path).free == 0
+        need_room(tmp_path / "a workspace that is not there yet")
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path)], check=True)
 
 
 @pytest.mark.parametrize("words", WRITES, ids=lambda words: " ".join(words[:3]))
