@@ -55,7 +55,7 @@ bench-viewer: dev ## Time the viewer on a run of 100,000 candidates, and weigh w
 	@$(PY) benchmarks/viewer_scale.py
 	@$(PY) benchmarks/viewer_traffic.py
 
-study: dev ## Study the scheduler on the recorded pools: docs/scheduler.md, docs/results.md (minutes, no GPU)
+study: dev ## Study the scheduler on the recorded pools and make the pages of it (minutes, no GPU)
 	@$(PY) benchmarks/scheduler_study.py --ablations && $(PY) docs/results.py
 
 record-pools: dev ## Record the study's pools on a GPU, for SECONDS (540): call again to go on
