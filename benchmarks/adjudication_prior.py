@@ -159,7 +159,7 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/measurement.md")
     options = parser.parse_args()
     files = sorted((ROOT / "benchmarks/pools").glob("*.jsonl.gz"))
-    pools = {path.name.partition("-")[0]: ReplayDevice(path).pool for path in files}
+    pools = {path.name.removesuffix(".jsonl.gz"): ReplayDevice(path).pool for path in files}
     studied = [s for path in options.rows for s in of_study(read(path))]
     pooled = [s for pool in pools.values() for s in of_pool(pool)]
     fits = [fit(studied + pooled, degrees) for degrees in DEGREES]
