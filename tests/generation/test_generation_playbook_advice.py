@@ -1,7 +1,7 @@
 """What the playbook drafts first for a size: what was measured to be fast there is a draft, or a step from one."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import takewhile
@@ -30,6 +30,10 @@ CLOSE = 1.02
 FIRST = 4
 MEASURED = ("softmax", "rms_norm", "mat_vec", "linear_relu_div")
 CASES = [case for case in load_cases() if case.problem in MEASURED]
+#: Problems whose rows ``quick`` keeps, and the drafts among which the fastest of them must be.
+QUICK = ("linear_relu_div", "group_conv")
+QUICK_CASES = [case for case in load_cases() if case.problem in QUICK]
+FIRST_TWO = 2
 
 
 def name_of(case: Case) -> str:
@@ -37,10 +41,10 @@ def name_of(case: Case) -> str:
 
 
 def spec_of(case: Case) -> ProblemSpec:
-    """The problem with that one shape to be timed."""
+    """The problem with that one shape to be timed, in the case's dtype."""
     spec = load_problem(case.problem).spec
-    timed = next(s for s in spec.shapes_of(ShapeRole.TUNE) if s.name == name_of(case))
-    return replace(spec, shapes=(replace(timed, from_rung=1),))
+    timed = next(s for s in spec.shapes_of(ShapeRole.TUNE) if s.name in (name_of(case), case.shape))
+    return replace(spec, dtype=case.dtype, shapes=(replace(timed, from_rung=1),))
 
 
 @cache
@@ -65,10 +69,26 @@ def from_calls() -> Iterator[tuple[str, str, dict[str, str], dict[str, float]]]:
         yield row["problem"], row["entry"], params, {s: t["kernel"] for s, t in row["times_us"].items()}
 
 
-def fastest(case: Case) -> list[tuple[str, dict[str, str]]]:
+@cache
+def quick() -> tuple[tuple[str, str, dict[str, str], dict[str, float]], ...]:
+    """As ``measured``, of quick times: not gated, and of one machine's one call, so that they rank each other only."""
+    kept = json.loads((BENCHMARKS / "results" / "playbook-quick-h200-2026-11-30.json").read_text())
+    rows = [row for row in kept["rows"] if row["entry"] != "eager"]
+    return tuple(
+        (row["problem"], row["entry"], {name: str(value) for name, value in row["params"].items()},
+         {_in_dtype(shape, row["dtype"]): us for shape, us in row["quick_us"].items()})
+        for row in rows
+    )  # fmt: skip
+
+
+def _in_dtype(shape: str, dtype: str) -> str:
+    return shape if " " in shape or dtype == "float32" else f"{shape} {dtype}"
+
+
+def fastest(case: Case, rows: Iterable[Any] = ()) -> list[tuple[str, dict[str, str]]]:
     """What was measured to be within CLOSE of the best on the case's shape."""
     times = sorted(
-        ((us[name_of(case)], entry, params) for p, entry, params, us in measured()
+        ((us[name_of(case)], entry, params) for p, entry, params, us in (rows or measured())
          if p == case.problem and name_of(case) in us),
         key=lambda row: row[0],
     )  # fmt: skip
@@ -103,6 +123,18 @@ def test_what_was_fastest_at_a_size_is_drafted_first_or_a_step_from_there(case, 
     apart = [steps_apart(e, spec.family, drafts[e], params, advice) for e, params in fastest(case) if e in drafts]
 
     assert min(apart, default=99) <= 1, (list(drafts), fastest(case))
+
+
+@pytest.mark.parametrize("case", QUICK_CASES, ids=lambda case: case.name)
+def test_the_fastest_of_the_new_structures_is_the_first_or_second_draft_or_a_step_from_there(case, request_for):
+    spec = spec_of(case)
+    drafts = {d.origin.operator: dict(d.origin.params) for d in drafts_of(case, request_for)[:FIRST_TWO]}
+    advice = advise(spec, H200, *RULES[spec.family])
+
+    best = [(e, params) for e, params in fastest(case, quick()) if e in drafts]
+
+    apart = [steps_apart(e, spec.family, drafts[e], params, advice) for e, params in best]
+    assert min(apart, default=99) <= 1, (list(drafts), best)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -151,6 +183,7 @@ def test_short_rows_go_several_a_program():
 
 
 def test_a_product_is_cut_along_k_where_its_answer_is_small_and_in_wide_tiles_where_large():
+    assert order_of("linear_relu_div", 128, 1024, 512)[0] == "linear_split_k"
     assert order_of("linear_relu_div", 128, 4096, 512)[0] == "linear_sliced_k"
     assert order_of("linear_relu_div", 4096, 4096, 4096)[0] == "linear_tensor_descriptor"
     assert order_of("linear_relu_div", 1024, 1024, 1024)[0] == "linear_grouped_tiles"
@@ -160,6 +193,9 @@ def test_narrow_groups_are_no_products_and_wide_features_are_two():
     narrow, wide = (order_of("group_conv", 16, c, c, 64, 64, g) for c, g in ((64, 8), (256, 2)))
     assert narrow[-1] == "conv_channels_last"
     assert wide[0] == "conv_implicit_product"
+    half = RULES["conv"][0](Size((16, 64, 64, 128, 128, 8), 2), H200)
+    assert half[0] == Suit("conv_banded_product", {"NUM_WARPS": 2})
+    assert narrow[:2] == ["conv_row_block", "conv_banded_product"]
     assert order_of("sdp_attn", 32, 32, 512, 1024)[0] == "attention_two_products"
     assert order_of("sdp_attn", 32, 32, 512, 64)[-1] == "attention_two_products"
 

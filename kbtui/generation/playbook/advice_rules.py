@@ -27,6 +27,8 @@ STRIP_PIXELS = 64
 TENSOR_ROWS = 16
 #: Features of 64 queries that the registers of eight warps hold in fp32, beside the weights.
 HELD_FEATURES = 256
+#: Bytes of k that a program of a sliced product takes at a time, and how many of them it asks for ahead.
+SLICE_BYTES, SLICE_STAGES = 128, 5
 #: The tile of a product that keeps Hopper's tensor cores busy, and the least one worth a program.
 WIDE_M, WIDE_N, LEAST_TILE = 128, 256, 1024
 
@@ -147,28 +149,35 @@ def channel_rms_norm(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
 
 
 def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
-    n_batch, _, n_out = size.dims
+    n_batch, n_in, n_out = size.dims
     wide = 2 * ceil_div(n_batch, WIDE_M) * ceil_div(n_out, WIDE_N) > device.n_sms
     few = n_batch * n_out <= LEAST_TILE * device.n_sms
     described = device.arch >= 90
     narrow = frozenset() if wide and described else frozenset({"WIDE_STAGES"})
     sliced_idle = frozenset({"BLOCK_M", "BLOCK_N", "MIN_TILE", "SLICES", "K_BYTES", "STAGES"})
+    # A slice that is no longer than its loads run ahead waits for them once, and never overlaps them with products.
+    pieces = ceil_div(n_in * size.item_bytes, SLICE_BYTES)
+    deep = pieces >= 8 * 2 * SLICE_STAGES
     suits = {
         "grouped_tiles": Suit("linear_grouped_tiles"),
-        "split_k": Suit("linear_split_k"),
-        "sliced_k": Suit("linear_sliced_k", {}, sliced_idle if wide and described else narrow),
-        "split_k_sliced": Suit("linear_split_k_sliced"),
+        # The least tile, and as many parts of k as give each SM four programs, for a chain of products is latency.
+        "split_k": Suit("linear_split_k", {"PROGRAMS_PER_SM": 4, "BLOCK_N": TENSOR_ROWS} if few else {}),
+        "sliced_k": Suit(
+            "linear_sliced_k", {"SLICES": 8 if deep else 4}, sliced_idle if wide and described else narrow
+        ),
+        "split_k_sliced": Suit("linear_split_k_sliced", {"SLICES": 4} if few else {}),
         # Few rows leave each program a narrow strip: longer pieces of k keep as many bytes in flight.
         "small_batch": Suit("linear_small_batch", {"K_BYTES": 512} if few else {}),
         "persistent": Suit("linear_persistent"),
         "tensor_descriptor": Suit("linear_tensor_descriptor", {"STAGES": 4} if wide and size.item_bytes == 2 else {}),
     }
-    splits = ("sliced_k", "split_k_sliced", "split_k", "small_batch")
+    splits = (*(("sliced_k", "split_k") if deep else ("split_k", "sliced_k")), "split_k_sliced", "small_batch")
     tiles = ("grouped_tiles", "persistent", "tensor_descriptor")
     if few:
         order = (*splits, *tiles)
     elif wide and described:
-        order = ("tensor_descriptor", "persistent", "grouped_tiles", *splits)
+        # Sliced k loads wide tiles through descriptors, too.
+        order = ("tensor_descriptor", "sliced_k", "persistent", "grouped_tiles", "split_k", *splits[2:])
     else:
         order = (*tiles, *splits)
     return tuple(suits[name] for name in order)
@@ -176,10 +185,19 @@ def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
 
 def conv(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     _, c_in, c_out, _, _, groups = size.dims
-    # Below a tensor core's 16 rows most of a tile of the product is padding.
-    narrow = min(c_in, c_out) // max(groups, 1) < TENSOR_ROWS
-    products = ("conv_implicit_product", "conv_channels_last")
-    return tuple(Suit(name) for name in ((OTHERS, *products) if narrow else (*products, OTHERS)))
+    channels = min(c_in, c_out) // max(groups, 1)
+    # With half as many bytes to load a program's columns are enough work for two warps.
+    half = size.item_bytes == 2
+    banded = Suit("conv_banded_product", {"NUM_WARPS": 2} if half else {})
+    products = (Suit("conv_implicit_product"), Suit("conv_channels_last"))
+    direct = (Suit("conv_row_block"), Suit(OTHERS))
+    # A tensor core's 16 rows are two of the image's with eight channels: in bands nothing of them is padding, and one
+    # pass of half precision is cheap. fp32's three passes cost what direct sums do; fewer channels multiply by zeros.
+    if channels >= TENSOR_ROWS:
+        return (*products, *direct, banded)
+    if 2 * channels >= TENSOR_ROWS:
+        return (banded, *direct, *products) if half else (direct[0], banded, direct[1], *products)
+    return (*direct, banded, *products)
 
 
 def attention(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
