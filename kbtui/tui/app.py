@@ -35,6 +35,8 @@ from kbtui.tui.widgets.line_list import LineList
 
 #: A sentence the viewer says stays this long, in seconds.
 _SAID_FOR_S = 6.0
+#: The same of what an answer follows: as long as an engine may take to start.
+_STARTS_FOR_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +210,12 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
 
         return Dashboard(self.glyphs)
 
-    def say(self, told: str | Told) -> None:
-        """Answer a key on the status line, for a few seconds."""
+    def say(self, told: str | Told, for_s: float | None = None) -> None:
+        """Answer a key on the status line, for a few seconds or for ``for_s``."""
         self.said = told if isinstance(told, Told) else Told(told)
         self._said_timer += 1
         mine = self._said_timer
-        self.set_timer(_SAID_FOR_S, lambda: self._unsay(mine))
+        self.set_timer(for_s or _SAID_FOR_S, lambda: self._unsay(mine))
         self._show_said()
 
     def _unsay(self, number: int) -> None:
@@ -248,7 +250,9 @@ class Viewer(App[ViewerExit], inherit_bindings=False):
             return self.say(f"the engine is alive and works on this run{paused}")
         if self.options.readonly or resume is None:
             return self.say(f"not from here; in a shell: kbtui resume {moment.run}")
-        self.say(f"starting the engine on {moment.run} again")
+        self.say(
+            f"starting the engine on {moment.run} again ...", _STARTS_FOR_S
+        )  # its answer comes in this one's place
         self.feed.work(lambda: resume(moment.run))
         return None
 

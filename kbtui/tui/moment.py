@@ -189,6 +189,11 @@ class Moment:
         return engine is not None and engine.alive and engine.run == self.run
 
     @property
+    def goes_on(self) -> bool:
+        """The search goes on, or is about to begin; not so where it has ended or its engine is gone."""
+        return self.state.ended is None and (self.engine_here or not self.known)
+
+    @property
     def running(self) -> tuple[str, int] | None:
         """The candidate being evaluated and its rung."""
         if not self.engine_here or self.engine is None or self.state.ended is not None:

@@ -114,6 +114,7 @@ class Dashboard(KeyedScreen):
         self.query_one("#header", Lines).show(
             lambda w, _h: [header_line(header_view(moment, self.g, frozen), w, self.g)]
         )
+        self.query_one(KeyBar).show_search(moment.goes_on)
         if beat:
             return
         if self.active <= _TOGETHER:  # its cursor leads the others

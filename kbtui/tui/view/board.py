@@ -108,7 +108,7 @@ def card_of(moment: Moment, tried: Tried, g: Glyphs, marked: str | None, asked: 
     flags = (g.pinned if tried.pinned else "") + (g.marked if tried.candidate.id == marked else "")
     number = number_of(tried, g)
     if standing is Standing.WAITING and not number[0]:
-        number = ("waits", Role.DIM)
+        number = (f"{fmt.ratio(tried.score, g)} vs first" if tried.score is not None else "not timed", Role.DIM)
     steps = _steps(moment.state, tried, standing, rung, g)
     c = tried.candidate
     score = fmt.ratio(tried.score, g) if tried.score is not None else ""

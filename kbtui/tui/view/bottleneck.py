@@ -85,7 +85,8 @@ def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> Bottlene
     if profile is None:
         rung = next((r for r in state.started.ladder if r.profile), None) if state.started else None
         where = f"profiling starts at rung {rung.index} {rung.name}" if rung else "no rung of this ladder profiles"
-        missing = f"it has not come so far; {where}"
+        past = rung is not None and max(shown.results, default=-1) > rung.index
+        missing = f"it was confirmed without; {where}" if past else f"it has not come so far; {where}"
     return BottleneckView(
         shown.candidate.id,
         why,

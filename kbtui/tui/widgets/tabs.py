@@ -7,6 +7,8 @@ NAMES = ("Rungs", "Live", "Bottleneck", "Diff", "History", "Lineage", "Compare",
 #: Where the whole names do not fit.
 SHORT = ("Rungs", "Live", "Bottl", "Diff", "Hist", "Tree", "Comp", "Log")
 _WHOLE_FROM = 80
+#: From here on there is a blank behind each name too.
+_APART_FROM = 66
 
 
 class TabLine(Static):
@@ -36,5 +38,6 @@ class TabLine(Static):
     def _tab(self, number: int, name: str) -> Content:
         if number == self.chosen:
             return Content.assemble((f"[{number} {name}]", "bold reverse $text-primary"))
+        apart = " " if self.size.width >= _APART_FROM else ""
         label = Content.from_markup(f"[@click=screen.pane({number})]$name[/]", name=name)
-        return Content.assemble(" ", (str(number), "bold $text-accent"), " ", label, " ")
+        return Content.assemble(" ", (str(number), "bold $text-accent"), " ", label, apart)
