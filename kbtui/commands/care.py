@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from kbtui.domain.codec import to_plain
+from kbtui.domain.wording import counted
 from kbtui.errors import ExitCode
 
 
@@ -26,11 +27,12 @@ def reindex(workspace: Path) -> ExitCode:
     from store.workspace import open_workspace
 
     report = rebuild(open_workspace(workspace))
-    print(f"{len(report.runs)} runs, {report.n_events} events", file=sys.stderr)
+    counts = f"{counted(len(report.runs), 'run')}, {counted(report.n_events, 'event')}"
+    print(counts, file=sys.stderr)
     if report.set_aside:
         print(f"the damaged index was kept as {report.set_aside}", file=sys.stderr)
     for missing in report.missing:
         print(f"missing artifact: {missing.run} event {missing.seq} {missing.artifact.name} {missing.artifact.sha256}")
-    for line in report.refused:
+    for line in dict.fromkeys(report.refused):
         print(f"kbtui: {line}", file=sys.stderr)
     return ExitCode.ENGINE_FAILED if report.refused else ExitCode.DONE

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from store.importing import ImportedRun
     from store.reader import Reader
 
+#: Missing artifacts that are named, a run.
+NAMED = 3
 _LIBRARIES = ("kbtui", "torch", "triton")
 #: What an exported check.py is put together of, in the order in which a stranger reads it.
 _CHECKER = ("check", "small_parts", "kernels", "verdicts", "times")
@@ -71,15 +73,18 @@ def report(workspace: Path, run: str | None, out: Path | None, problem: str | No
 
 
 def import_runs(workspace: Path, source: Path, only: tuple[str, ...]) -> ExitCode:
-    """One line a run on stdout; artifacts that are nowhere are named on stderr. Exit 4 where a run was refused."""
+    """One line a run on stdout; the first artifacts that are nowhere are named on stderr. Exit 4 on a refused run."""
     from store.importing import import_runs as bring_in
     from store.workspace import create_workspace
 
     told = bring_in(create_workspace(workspace), source, only)
     for run in told.runs:
         print(_line(run))
-        for missing in run.missing:
+        for missing in run.missing[:NAMED]:
             tell(f"missing artifact: {run.here} event {missing.seq} {missing.ref.name} {missing.ref.sha256}")
+        if len(run.missing) > NAMED:
+            where = "a repository and a bundle hold none, a workspace does"
+            tell(f"and {len(run.missing) - NAMED} more, which kbtui reindex names: {where}")
     for line in told.refused:
         tell(f"kbtui: {line}")
     return ExitCode.ENGINE_FAILED if told.refused else ExitCode.DONE

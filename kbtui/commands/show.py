@@ -10,6 +10,7 @@ from kbtui.commands.where import brief_result, open_reader, pick_candidate, pick
 from kbtui.console import tell
 from kbtui.domain.codec import to_plain
 from kbtui.domain.event import RungCompleted
+from kbtui.domain.wording import counted
 from kbtui.errors import ExitCode
 from kbtui.leaving.software import in_brief
 from kbtui.result import RunResult, ended_words, headline
@@ -28,8 +29,10 @@ def list_runs(workspace: Path, as_json: bool) -> ExitCode:
         print(json.dumps([to_plain(row) for row in rows], indent=2))
         return ExitCode.DONE
     for row in rows:
-        best = f"{row.best_score:.2f}×" if row.best_score else "–"
-        print(f"{row.run:20} {row.state:10} {best:>7}  {row.device} ({row.clock})  {row.started_at}")
+        best = f"{row.best_score:.2f}× over first" if row.best_score else "nothing timed"
+        begun = row.started_at[:16].replace("T", " ")
+        tried = counted(row.n_candidates, "candidate")
+        print(f"{row.run:20} {row.state:10} {best:>17}  {tried:>14}  {row.device} ({row.clock})  {begun} UTC")
     return ExitCode.DONE
 
 
