@@ -31,7 +31,7 @@ def verify(
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Vet a problem, then run a kernel through the whole gate: 0 verified, 1 rejected, 2 refused, 3 unverified."""
+    """Vet a problem, then run a kernel through the whole gate. Exit 0 verified, 1 rejected, 2 refused, 3 unverified."""
     from kbtui.commands.verify import BISECT_SKIP, Asked
     from kbtui.commands.verify import verify as run_gate
 
@@ -88,7 +88,7 @@ def profile(
     workspace: Workspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """What bounds a kernel, with the numbers behind it, and what to do: by Nsight Compute, or without counters."""
+    """What bounds a kernel, and what to do about it. By its numbers, from Nsight Compute or without counters."""
     from kbtui.commands.profile import profile as run_profile
 
     settings = settings_of(workspace=workspace, device=device)
