@@ -48,7 +48,7 @@ KEYS: tuple[Key, ...] = (
         "p",
         _steer("pause"),
         "pause",
-        "Pause the search after the evaluation in flight; again resumes.",
+        "Pause the search after the evaluation in flight; again resumes. Its wall time runs on.",
         Group.STEER,
         3,
     ),
