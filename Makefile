@@ -5,7 +5,7 @@ PY := .venv/bin/python
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 # Tests start hundreds of processes: without bytecode beside it, torch alone takes 4.9 s of a core to import, not 2.2.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -q
-DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 40s
+DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 75s
 
 .PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study record-pools bench-six results walk wheel clean
 
