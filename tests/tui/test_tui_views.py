@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from fake_source import FakeCommand, FakeSource, moment_of
-from recorded_run import recorded
+from recorded_run import h200, recorded
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
@@ -17,7 +17,7 @@ from kbtui.tui.view.base import Base, pair_of
 from kbtui.tui.view.board import board_view, card_line, column_lines, why_lines
 from kbtui.tui.view.bottleneck import bottleneck_lines, bottleneck_title, bottleneck_view
 from kbtui.tui.view.detail import detail_lines
-from kbtui.tui.view.header import alive_of, header_line, header_view
+from kbtui.tui.view.header import alive_of, header_line, header_view, short_device
 from kbtui.tui.view.history import Order, history_keys, history_line
 from kbtui.tui.view.live import live_lines, live_title, live_view, ratio_interval
 from kbtui.tui.view.log import log_line
@@ -71,6 +71,17 @@ def test_modelled_device_is_labelled_loudly_in_header_and_live_pane() -> None:
     moment = moment_of(FakeSource(recorded(DATA_SHEETS["a100"]), n_samples=0))
     assert (" MODELLED ", Role.LOUD) in header_line(header_view(moment, G), 120, G)
     assert live_lines(live_view(moment), 56, 20, G)[0][0] == (" MODELLED ", Role.LOUD)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 150])
+def test_a_replay_is_labelled_so_in_every_width_and_its_chip_named_in_brief(width: int) -> None:
+    played = replace(h200(), name="replay of NVIDIA H200, pool 06ccb65f")
+    parts = header_line(header_view(moment_of(FakeSource(recorded(played))), G), width, G)
+    assert (" REPLAY ", Role.LOUD) in parts
+    assert width_of(parts) <= width
+    assert "pool" not in plain(parts)
+    assert width < 100 or " H200" in plain(parts)
+    assert short_device(played.name) == "replay of H200"
 
 
 def test_modelled_best_is_over_the_first_kernel_never_over_pytorch() -> None:

@@ -9,6 +9,9 @@ from kbtui.tui.moment import SILENT_AFTER_S, Moment
 from kbtui.tui.text import Line, Role, clip, width_of
 from kbtui.tui.view.standing import Best, best_of
 
+#: How a device's name begins that plays recorded measurements back.
+_REPLAY = "replay of "
+
 
 @dataclass(frozen=True, slots=True)
 class Alive:
@@ -76,8 +79,10 @@ def alive_of(moment: Moment, g: Glyphs) -> Alive:
 
 
 def short_device(name: str) -> str:
-    """``H200`` for ``NVIDIA H200``, ``A100-SXM4-80GB`` as it is."""
-    return name.removeprefix("NVIDIA ").strip()
+    """``H200`` for ``NVIDIA H200``, ``replay of H200`` for a pool's, ``A100-SXM4-80GB`` as it is."""
+    played_back = name.startswith(_REPLAY)
+    chip = name.removeprefix(_REPLAY).partition(", pool ")[0] if played_back else name
+    return f"{_REPLAY if played_back else ''}{chip.removeprefix('NVIDIA ').strip()}"
 
 
 def header_line(view: HeaderView, width: int, g: Glyphs) -> Line:
@@ -110,7 +115,9 @@ def _pieces(view: HeaderView, g: Glyphs, gap: str) -> list[tuple[str, Line]]:
     if view.problem and not view.run.startswith(view.problem):
         pieces.append(("problem", ((f" {view.problem}", Role.PLAIN),)))
     if view.device:
-        pieces.append(("device", ((f"{gap[:2]}{view.device}", Role.PLAIN),)))
+        pieces.append(("device", ((f"{gap[:2]}{view.device.removeprefix(_REPLAY)}", Role.PLAIN),)))
+    if view.device.startswith(_REPLAY):
+        pieces.append(("clock", ((" ", Role.PLAIN), (" REPLAY ", Role.LOUD))))
     if view.clock is Clock.MODELLED:
         pieces.append(("clock", ((" ", Role.PLAIN), (" MODELLED ", Role.LOUD))))
     elif view.clock is Clock.MEASURED:
