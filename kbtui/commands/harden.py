@@ -63,7 +63,8 @@ def _print(hardened: Hardened, text: str, file: Path, into: Path | None, at_leng
         for complaint in vetting.complaints:
             print(f"  {complaint}")
     else:
-        print(f"{file.name} is sound with the declaration below: {vetting.headline}")
+        where = "below" if into is None else f"in {into}"
+        print(f"{file.name} is sound with the declaration {where}: {vetting.headline}")
     for left_out in hardened.left_out:
         print(f"  left out: {left_out}")
     for told in (*vetting.notes, *(f"not vetted: {u}" for u in vetting.unvetted)):

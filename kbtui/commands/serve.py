@@ -21,7 +21,7 @@ def serve(workspace: Path, run: str | None, look: Look, host: str, port: int, st
     try:
         from kbtui.browser import ViewerServer
     except ImportError:
-        raise DeviceError("kbtui serve needs textual-serve", "pip install 'kbtui[serve]'") from None
+        raise DeviceError("kbtui serve needs textual-serve", "pip install textual-serve") from None
     name = pick_run(open_reader(workspace), run)
     _check_free(host, port)
     if not _is_loopback(host):

@@ -19,6 +19,7 @@ def test_a_file_that_zeros_pass_is_refused_with_that_reason_and_hardened_into_on
     assert "--harden looks for" in refused.stdout
     hardened = kbtui("verify", file, "--harden", "--write", sound, *MODEL, "-w", workspace)
     assert hardened.returncode == 0, hardened
+    assert f"is sound with the declaration in {sound}: " in hardened.stdout
     assert f"wrote {sound}" in hardened.stdout
     done = kbtui("verify", sound, "--json", *MODEL, "-w", workspace)
     told = json.loads(done.stdout)
