@@ -245,3 +245,11 @@ def test_modelled_is_said_on_a_run_within_the_first_eighty_columns_and_stands_un
     row = plain(run_line(FakeRun(clock="modelled"), None, G, marked=True))
     assert "MODELLED" in row[:76]
     assert row.index("MODELLED") == plain(runs_head(120)).index("clock")
+
+
+def test_the_best_of_a_run_is_read_whole_in_the_narrowest_window() -> None:
+    for width in (54, 73, 74, 140):
+        row = plain(run_line(FakeRun(end_reason="budget"), None, G, width=width))
+        end = plain(runs_head(width)).index("best over first") + len("best over first")
+        assert end <= width
+        assert row[:end].endswith("1.39× c0015")

@@ -60,9 +60,9 @@ class Runs(KeyedScreen):
         title = line((" kbtui ", Role.TITLE), f" {counted(len(rows), 'run')} in this workspace")
         self.query_one("#header", Lines).show(lambda _w, _h: [title])
         self.query_one("#no-runs", Lines).show(lambda w, _h: no_runs(w))
-        self.query_one("#runs-head", Lines).show(lambda w, _h: [((f"  {runs_head(w)[0][0]}", Role.DIM),)])
+        self.query_one("#runs-head", Lines).show(lambda w, _h: [((f"  {runs_head(w - 2)[0][0]}", Role.DIM),)])
         runs, marked = self.query_one("#runs-list", LineList), self.marked
-        runs.set_rows([r.run for r in rows], lambda i, w: run_line(rows[i], engine, self.g, rows[i].run == marked))
+        runs.set_rows([r.run for r in rows], lambda i, w: run_line(rows[i], engine, self.g, rows[i].run == marked, w))
 
     def show_status(self) -> None:
         said = viewer(self).said

@@ -6,25 +6,31 @@ from kbtui.tui.source import EngineStatus, RunRow
 from kbtui.tui.text import Line, Role, columns, fit
 from kbtui.tui.view.header import short_device
 
-_HEAD = [
-    ("", 2, False),
-    ("run", 20, False),
-    ("clock", 9, False),
-    ("state", 17, False),
-    ("best over first", 15, True),
-    ("candidates", 10, True),
-]
 _TAIL = [("spent", 7, True), ("device", 16, False), ("problem", 10, False)]
+#: Cells from which on a row has room for a whole name and for why a run has ended.
+_WHOLE_FROM = 74
+
+
+def _name_and_state(width: int) -> tuple[int, int]:
+    """Cells for a run's name and its state: the best is to be read in any width."""
+    return (20, 17) if width >= _WHOLE_FROM else (14, 9)
 
 
 def runs_head(width: int) -> Line:
-    return ((columns([*_HEAD, *_TAIL])[:width], Role.DIM),)
+    name, state = _name_and_state(width)
+    head = [("", 2, False), ("run", name, False), ("clock", 9, False), ("state", state, False)]
+    head += [("best over first", 15, True), ("candidates", 10, True)]
+    return ((columns([*head, *_TAIL])[:width], Role.DIM),)
 
 
-def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool = False) -> Line:
+def run_line(
+    row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool = False, width: int = _WHOLE_FROM
+) -> Line:
     """One run: what it searched, where, how far it came, and whether an engine works on it now."""
+    name_cells, state_cells = _name_and_state(width)
     here = engine is not None and engine.alive and engine.run == row.run
-    state = f"ended: {row.end_reason}" if row.end_reason else "searching" if here else "no engine"
+    why = f": {row.end_reason}" if width >= _WHOLE_FROM else ""
+    state = f"ended{why}" if row.end_reason else "searching" if here else "no engine"
     sign = g.ended if row.end_reason else g.alive if here else g.lost
     role = Role.GOOD if here else Role.DIM if row.end_reason else Role.WARN
     best = f"{fmt.ratio(row.best_score, g)} {row.best_candidate or ''}" if row.best_score is not None else g.dash
@@ -34,9 +40,9 @@ def run_line(row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool =
     numbers = [(best, 15, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
     return (
         (f"{sign}{g.marked if marked else ' '} ", role),
-        (f"{fit(row.run, 20, g.ellipsis)} ", Role.STRONG),
+        (f"{fit(row.run, name_cells, g.ellipsis)} ", Role.STRONG),
         clock,
-        (f"{fit(state, 17, g.ellipsis)} ", role),
+        (f"{fit(state, state_cells, g.ellipsis)} ", role),
         (f"{columns(numbers)} ", Role.PLAIN),
         (columns(where), Role.DIM),
     )
