@@ -18,6 +18,10 @@ LIMIT = 1e-3
 SMALL = {"NARROW_M": 64, "NARROW_N": 64, "MIDDLE_M": 64, "MIDDLE_N": 64, "WIDE_M": 64, "SPAN": 128, "VALUES": 128}
 
 
+#: The same tiles where products with the values come a tile late, from registers, without a first tile of its own.
+LATE = SMALL | {"NARROW_LATE": 2, "MIDDLE_LATE": 3, "HELD_VALUES": 64}
+
+
 def described() -> Entry:
     return next(e for e in load_entries("attention") if e.name == "attention_described")
 
@@ -46,6 +50,23 @@ def test_descriptors_give_attention_at_every_width_of_a_head(interpret):
         job({"batch": 1, "heads": 1, "seq": 33, "head_dim": 1024}, {}),
         job({"batch": 1, "heads": 2, "seq": 256, "head_dim": 192}, SMALL),
         job({"batch": 1, "heads": 1, "seq": 300, "head_dim": 136}, SMALL),
+    ]
+
+    assert failures(jobs, interpret(jobs)) == []
+
+
+def test_late_sums_and_held_weights_give_attention_too(interpret):
+    jobs = [
+        job({"batch": 1, "heads": 2, "seq": 200, "head_dim": 64}, LATE),
+        job({"batch": 2, "heads": 1, "seq": 128, "head_dim": 40}, LATE | {"NARROW_LATE": 1}),
+        job({"batch": 1, "heads": 1, "seq": 30, "head_dim": 128}, LATE),
+        job({"batch": 1, "heads": 2, "seq": 300, "head_dim": 72}, LATE),
+        job({"batch": 2, "heads": 1, "seq": 70, "head_dim": 264}, LATE),
+        job({"batch": 1, "heads": 2, "seq": 270, "head_dim": 136}, LATE),
+        job({"batch": 1, "heads": 1, "seq": 513, "head_dim": 136}, LATE | {"SPAN": 256}),
+        job({"seq": 200, "head_dim": 64}, LATE, problem=CAUSAL),
+        job({"seq": 300, "head_dim": 128}, LATE, problem=CAUSAL),
+        job({"seq": 300, "head_dim": 136}, LATE, problem=CAUSAL),
     ]
 
     assert failures(jobs, interpret(jobs)) == []

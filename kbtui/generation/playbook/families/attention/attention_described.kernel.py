@@ -5,8 +5,9 @@ tile of queries and walks the keys with a running maximum and sum (Milakov and G
 al. 2022, arXiv:2205.14135); maxima are of unscaled scores, so that scale and shift are one multiply-add. Wider heads:
 as many programs as SMs, each with room in memory, small enough to stay in L2, for the weights of one tile of queries:
 first spans of scores, whose weights are written there and brought to the last maximum, then their product with the
-values, a slice of features at a time; both loops are plain matrix products with operands in shared memory. Inputs that
-no descriptor can be made for, 4-byte ones and chips before Hopper go through pointers.
+values, a slice of features at a time; both loops are plain matrix products with operands in shared memory. Where there
+are but two spans of keys, their weights can stay in registers (HELD_VALUES): L2 then gives them back to nobody. Inputs
+that no descriptor can be made for, 4-byte ones and chips before Hopper go through pointers.
 """
 
 import torch
@@ -15,16 +16,18 @@ import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 CAUSAL = 0
-NARROW_M = 128
-NARROW_N = 64
-NARROW_WARPS = 8
-NARROW_STAGES = 3
+NARROW_M = 64
+NARROW_N = 128
+NARROW_WARPS = 4
+NARROW_STAGES = 2
 NARROW_REGISTERS = 0
+NARROW_LATE = 0
 MIDDLE_M = 128
-MIDDLE_N = 128
-MIDDLE_WARPS = 8
+MIDDLE_N = 64
+MIDDLE_WARPS = 4
 MIDDLE_STAGES = 2
 MIDDLE_REGISTERS = 0
+MIDDLE_LATE = 0
 WIDE_M = 128
 SPAN = 256
 PIECE = 64
@@ -34,6 +37,8 @@ WIDE_WARPS = 8
 WIDE_STAGES = 4
 PROGRAMS_PER_SM = 1
 STORE_STAGES = 2
+HELD_VALUES = 0
+HELD_STAGES = 3
 N_SMS = 132
 SHARED_BYTES = 232448
 ARCH = 90
@@ -56,9 +61,25 @@ def attend(scores, v, highest, total, weighted, scale):
 
 
 @triton.jit
+def bits(weights, dtype: tl.constexpr):
+    """Weights as a loop carries them: half words. Of those a product takes registers, of numbers carried memory."""
+    return weights.to(dtype).to(tl.int16, bitcast=True)
+
+
+@triton.jit
+def of_bits(carried, dtype: tl.constexpr):
+    return carried.to(dtype, bitcast=True)
+
+
+@triton.jit
+def carry(weights, dtype: tl.constexpr, LATE: tl.constexpr):
+    return weights.to(dtype) if LATE == 1 else bits(weights, dtype)
+
+
+@triton.jit
 def walk_described(
     q_desc, k_desc, v_desc, out_desc, n_heads, n_keys, n_tiles, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr,
+    BLOCK_D: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr, LATE: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0) % n_tiles
     if CAUSAL:  # The longest walks start first.
@@ -70,11 +91,32 @@ def walk_described(
     total = tl.zeros((BLOCK_M,), tl.float32)
     weighted = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     whole = (tl.minimum(row, n_keys) if CAUSAL else n_keys) // BLOCK_N * BLOCK_N
-    for start in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
-        k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
-        scores = tl.dot(q, k.T)
-        v = v_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
-        highest, total, weighted = attend(scores, v, highest, total, weighted, scale)
+    if LATE and (whole > 0 or LATE == 3):
+        # Values are summed a tile late: the tensor cores do that while the next weights are made.
+        late = carry(tl.zeros((BLOCK_M, BLOCK_N), tl.float32), q.dtype, LATE)
+        shrink = tl.zeros((BLOCK_M,), tl.float32)
+        first = 0
+        if LATE < 3:
+            k = k_desc.load([batch, head, 0, 0]).reshape(BLOCK_N, BLOCK_D)
+            weights, highest, total, _ = soften(tl.dot(q, k.T), highest, total, scale)
+            late = carry(weights, q.dtype, LATE)
+            first = BLOCK_N
+        for start in tl.range(first, whole, BLOCK_N, num_stages=STAGES):
+            k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
+            scores = tl.dot(q, k.T)
+            # Before the first keys there are none: those rows are read as zeros.
+            v = v_desc.load([batch, head, start - BLOCK_N, 0]).reshape(BLOCK_N, BLOCK_D)
+            weighted = tl.dot(of_bits(late, q.dtype), v, weighted * shrink[:, None])
+            weights, highest, total, shrink = soften(scores, highest, total, scale)
+            late = carry(weights, q.dtype, LATE)
+        v = v_desc.load([batch, head, whole - BLOCK_N, 0]).reshape(BLOCK_N, BLOCK_D)
+        weighted = tl.dot(of_bits(late, q.dtype), v, weighted * shrink[:, None])
+    else:
+        for start in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
+            k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
+            scores = tl.dot(q, k.T)
+            v = v_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
+            highest, total, weighted = attend(scores, v, highest, total, weighted, scale)
     if not EVEN:
         stop = tl.minimum(row + BLOCK_M, n_keys) if CAUSAL else n_keys
         for start in tl.range(whole, stop, BLOCK_N, num_stages=1):
@@ -88,6 +130,25 @@ def walk_described(
             highest, total, weighted = attend(scores, v, highest, total, weighted, scale)
     out = (weighted * (1.0 / total)[:, None]).to(out_desc.dtype)
     out_desc.store([batch, head, row, 0], out.reshape(1, 1, BLOCK_M, BLOCK_D))
+
+
+@triton.jit
+def span_scores(
+    q_desc, k_desc, batch, head, row, start, n_keys, head_dim, BLOCK_M: tl.constexpr, SPAN: tl.constexpr,
+    PIECE: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    scores = tl.zeros((BLOCK_M, SPAN), tl.float32)
+    for first in tl.range(0, head_dim, PIECE, num_stages=STAGES):
+        q = q_desc.load([batch, head, row, first]).reshape(BLOCK_M, PIECE)
+        k = k_desc.load([batch, head, start, first]).reshape(SPAN, PIECE)
+        scores = tl.dot(q, k.T, scores)
+    if not EVEN:
+        keys = start + tl.arange(0, SPAN)
+        seen = (keys < n_keys)[None, :]
+        if CAUSAL:
+            seen = seen & (keys[None, :] <= (row + tl.arange(0, BLOCK_M))[:, None])
+        scores = tl.where(seen, scores, float("-inf"))
+    return scores
 
 
 @triton.jit
@@ -109,17 +170,10 @@ def weigh_then_sum(
         highest = tl.full((BLOCK_M,), -1.0e30, tl.float32)
         total = tl.zeros((BLOCK_M,), tl.float32)
         for span in range(n_spans):
-            scores = tl.zeros((BLOCK_M, SPAN), tl.float32)
-            for first in tl.range(0, head_dim, PIECE, num_stages=SCORE_STAGES):
-                q = q_desc.load([batch, head, row, first]).reshape(BLOCK_M, PIECE)
-                k = k_desc.load([batch, head, span * SPAN, first]).reshape(SPAN, PIECE)
-                scores = tl.dot(q, k.T, scores)
-            if not EVEN:
-                keys = span * SPAN + in_span
-                seen = (keys < n_keys)[None, :]
-                if CAUSAL:
-                    seen = seen & (keys[None, :] <= (row + rows)[:, None])
-                scores = tl.where(seen, scores, float("-inf"))
+            scores = span_scores(
+                q_desc, k_desc, batch, head, row, span * SPAN, n_keys, head_dim, BLOCK_M, SPAN, PIECE, EVEN, CAUSAL,
+                SCORE_STAGES,
+            )  # fmt: skip
             weights, highest, total, _ = soften(scores, highest, total, scale)
             tl.store(weights_ptrs + span * SPAN + in_span[None, :], weights.to(weights_ptr.dtype.element_ty))
             tl.store(highest_ptrs + span * BLOCK_M, highest)
@@ -140,6 +194,39 @@ def weigh_then_sum(
             out = (weighted * share[:, None]).to(out_desc.dtype)
             out_desc.store([batch, head, row, value], out.reshape(1, 1, BLOCK_M, VALUES))
         tl.debug_barrier()
+
+
+@triton.jit
+def hold_weights(
+    q_desc, k_desc, v_desc, out_desc, n_heads, n_keys, head_dim, n_tiles, n_spans, scale, BLOCK_M: tl.constexpr,
+    SPAN: tl.constexpr, PIECE: tl.constexpr, VALUES: tl.constexpr, SPANS: tl.constexpr, EVEN: tl.constexpr,
+    CAUSAL: tl.constexpr, SCORE_STAGES: tl.constexpr, VALUE_STAGES: tl.constexpr,
+):  # fmt: skip
+    """Wide heads over one or two spans of keys, the weights of all keys in registers."""
+    block = tl.program_id(0)
+    row = block % n_tiles * BLOCK_M
+    batch, head = block // n_tiles // n_heads, block // n_tiles % n_heads
+    highest = tl.full((BLOCK_M,), -1.0e30, tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    near = tl.zeros((BLOCK_M, SPAN), tl.int16)
+    far = near
+    for span in range(n_spans):
+        scores = span_scores(
+            q_desc, k_desc, batch, head, row, span * SPAN, n_keys, head_dim, BLOCK_M, SPAN, PIECE, EVEN, CAUSAL,
+            SCORE_STAGES,
+        )  # fmt: skip
+        weights, highest, total, shrink = soften(scores, highest, total, scale)
+        near = bits(of_bits(far, q_desc.dtype).to(tl.float32) * shrink[:, None], q_desc.dtype)
+        far = bits(weights, q_desc.dtype)
+    share = 1.0 / total
+    for value in tl.range(0, head_dim, VALUES, num_stages=VALUE_STAGES):
+        v = v_desc.load([batch, head, 0, value]).reshape(SPAN, VALUES)
+        weighted = tl.dot(of_bits(near if SPANS == 2 else far, v.dtype), v)
+        if SPANS == 2:
+            v = v_desc.load([batch, head, SPAN, value]).reshape(SPAN, VALUES)
+            weighted = tl.dot(of_bits(far, v.dtype), v, weighted)
+        out = (weighted * share[:, None]).to(out_desc.dtype)
+        out_desc.store([batch, head, row, value], out.reshape(1, 1, BLOCK_M, VALUES))
 
 
 @triton.jit
@@ -257,9 +344,11 @@ def described(q, k, v, out, scale):
     n_batch, n_heads, n_queries, head_dim = q.shape
     n_keys, block_d = k.shape[2], max(16, triton.next_power_of_2(head_dim))
     if block_d <= 64:
-        block_m, block_n, warps, stages, registers = NARROW_M, NARROW_N, NARROW_WARPS, NARROW_STAGES, NARROW_REGISTERS
+        block_m, block_n, warps, stages = NARROW_M, NARROW_N, NARROW_WARPS, NARROW_STAGES
+        registers, late = NARROW_REGISTERS, NARROW_LATE
     else:
-        block_m, block_n, warps, stages, registers = MIDDLE_M, MIDDLE_N, MIDDLE_WARPS, MIDDLE_STAGES, MIDDLE_REGISTERS
+        block_m, block_n, warps, stages = MIDDLE_M, MIDDLE_N, MIDDLE_WARPS, MIDDLE_STAGES
+        registers, late = MIDDLE_REGISTERS, MIDDLE_LATE
     block_m = min(block_m, max(64, triton.next_power_of_2(n_queries)))
     block_n = min(block_n, max(64, triton.next_power_of_2(n_keys)))
     row_bytes = block_d * q.element_size()
@@ -267,7 +356,7 @@ def described(q, k, v, out, scale):
     walk_described[(n_batch * n_heads * n_tiles,)](
         *blocks((q, k, v, out), (block_m, block_d), (block_n, block_d), (block_n, block_d), (block_m, block_d)),
         n_heads, n_keys, n_tiles, scale, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d,
-        EVEN=n_keys % block_n == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1,
+        EVEN=n_keys % block_n == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1, LATE=late,
         STAGES=stages_that_fit(stages, block_m * row_bytes, 2 * block_n * row_bytes),
         num_warps=min(warps, block_m // 16), maxnreg=registers or None,
     )  # fmt: skip
@@ -291,6 +380,22 @@ def described_wide(q, k, v, out, scale):
         SCORE_STAGES=stages_that_fit(WIDE_STAGES, 0, (block_m + span) * PIECE * item),
         VALUE_STAGES=stages_that_fit(WIDE_STAGES, stored * item, (block_m + VALUES) * KEYS * item),
         STORE_STAGES=STORE_STAGES, num_warps=min(WIDE_WARPS, block_m // 16),
+    )  # fmt: skip
+
+
+def described_held(q, k, v, out, scale):
+    n_batch, n_heads, n_queries, head_dim = q.shape
+    n_keys = k.shape[2]
+    block_m = min(128, max(64, triton.next_power_of_2(n_queries)))
+    span = min(256, max(64, triton.next_power_of_2(n_keys)))
+    n_tiles, spans, item = triton.cdiv(n_queries, block_m), triton.cdiv(n_keys, span), q.element_size()
+    hold_weights[(n_batch * n_heads * n_tiles,)](
+        *blocks((q, k, v, out), (block_m, PIECE), (span, PIECE), (span, HELD_VALUES), (block_m, HELD_VALUES)),
+        n_heads, n_keys, head_dim, n_tiles, spans, scale, BLOCK_M=block_m, SPAN=span, PIECE=PIECE, VALUES=HELD_VALUES,
+        SPANS=spans, EVEN=n_keys % span == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1,
+        SCORE_STAGES=stages_that_fit(WIDE_STAGES, 0, (block_m + span) * PIECE * item),
+        VALUE_STAGES=stages_that_fit(HELD_STAGES, block_m * HELD_VALUES * item, spans * span * HELD_VALUES * item),
+        num_warps=block_m // 16,
     )  # fmt: skip
 
 
@@ -318,6 +423,8 @@ def kernel_function(q, k, v):
         pointed(q, k, v, out, scale)
     elif q.shape[3] <= 128:
         described(q, k, v, out, scale)
+    elif HELD_VALUES and k.shape[2] <= 512:
+        described_held(q, k, v, out, scale)
     else:
         described_wide(q, k, v, out, scale)
     return out
