@@ -11,15 +11,15 @@ _TAIL = [("spent", 7, True), ("device", 16, False), ("problem", 10, False)]
 _WHOLE_FROM = 74
 
 
-def _name_and_state(width: int) -> tuple[int, int]:
-    """Cells for a run's name and its state: the best is to be read in any width."""
-    return (20, 17) if width >= _WHOLE_FROM else (14, 9)
+def _cells(width: int) -> tuple[int, int, int]:
+    """For a run's name, its state and its best, which is to be read in any width."""
+    return (20, 17, 15) if width >= _WHOLE_FROM else (14, 9, 12)
 
 
 def runs_head(width: int) -> Line:
-    name, state = _name_and_state(width)
+    name, state, best = _cells(width)
     head = [("", 2, False), ("run", name, False), ("clock", 9, False), ("state", state, False)]
-    head += [("best over first", 15, True), ("candidates", 10, True)]
+    head += [("best over first" if width >= _WHOLE_FROM else "over first", best, True), ("candidates", 10, True)]
     return ((columns([*head, *_TAIL])[:width], Role.DIM),)
 
 
@@ -27,7 +27,7 @@ def run_line(
     row: RunRow, engine: EngineStatus | None, g: Glyphs, marked: bool = False, width: int = _WHOLE_FROM
 ) -> Line:
     """One run: what it searched, where, how far it came, and whether an engine works on it now."""
-    name_cells, state_cells = _name_and_state(width)
+    name_cells, state_cells, best_cells = _cells(width)
     here = engine is not None and engine.alive and engine.run == row.run
     why = f": {row.end_reason}" if width >= _WHOLE_FROM else ""
     state = f"ended{why}" if row.end_reason else "searching" if here else "no engine"
@@ -37,7 +37,7 @@ def run_line(
     modelled = row.clock == "modelled"
     clock = (f"{row.clock.upper() if modelled else row.clock:<9} ", Role.WARN if modelled else Role.DIM)
     where = [(fit(short_device(row.device), 16, g.ellipsis), 16, False), (row.problem, 10, False)]
-    numbers = [(best, 15, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
+    numbers = [(best, best_cells, True), (str(row.n_candidates), 10, True), (fmt.clock(row.wall_s), 7, True)]
     return (
         (f"{sign}{g.marked if marked else ' '} ", role),
         (f"{fit(row.run, name_cells, g.ellipsis)} ", Role.STRONG),

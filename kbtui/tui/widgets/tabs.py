@@ -36,8 +36,9 @@ class TabLine(Static):
         return Content("").join(self._tab(n, name) for n, name in enumerate(names, start=1))
 
     def _tab(self, number: int, name: str) -> Content:
-        if number == self.chosen:
-            return Content.assemble((f"[{number} {name}]", "bold reverse $text-primary"))
         apart = " " if self.size.width >= _APART_FROM else ""
+        if number == self.chosen:
+            before = "" if apart or number == 1 else " "
+            return Content.assemble(before, (f"[{number} {name}]", "bold reverse $text-primary"))
         label = Content.from_markup(f"[@click=screen.pane({number})]$name[/]", name=name)
         return Content.assemble(" ", (str(number), "bold $text-accent"), " ", label, apart)
