@@ -163,6 +163,16 @@ def test_a_row_of_minus_infinity_is_nan_as_torch_has_it(interpret):
     assert [(j["label"], r) for j, r in zip(jobs, rows, strict=True) if not r.get("same_nans")] == []
 
 
+@pytest.mark.parametrize("rows", [2, 4])
+def test_rows_that_share_the_vector_are_right_where_shares_cut_them_and_past_the_last(rows, interpret):
+    spec = load_problem("mat_vec").spec
+    entry = next(e for e in load_entries("mat_vec") if e.name == "matvec_persistent")
+    source = entry.instantiate(entry.defaults() | {"ROWS": rows, "TILE": 1024, "PROGRAMS_PER_SM": 1}, A100, spec)
+    odd = [({"rows": 13, "cols": 65537}, "contiguous"), ({"rows": 7, "cols": 1021}, "sliced")]
+
+    assert_right(jobs := jobs_on("mat_vec", [(f"{rows} rows", source)], odd), interpret(jobs))
+
+
 def test_attention_is_causal_where_the_problem_says_so(interpret):
     spec = replace(load_problem("sdp_attn").spec, params=(("causal", "true"),))
     causal = str(Path(__file__).parents[1] / "data" / "kernels" / "problems" / "causal_attention")
