@@ -31,7 +31,7 @@ FIRST = 4
 MEASURED = ("softmax", "rms_norm", "mat_vec", "linear_relu_div")
 CASES = [case for case in load_cases() if case.problem in MEASURED]
 #: Problems whose rows ``quick`` keeps, and the drafts among which the fastest of them must be.
-QUICK = ("linear_relu_div", "group_conv")
+QUICK = ("linear_relu_div", "group_conv", "sdp_attn")
 QUICK_CASES = [case for case in load_cases() if case.problem in QUICK]
 FIRST_TWO = 2
 
@@ -196,7 +196,8 @@ def test_narrow_groups_are_no_products_and_wide_features_are_two():
     half = RULES["conv"][0](Size((16, 64, 64, 128, 128, 8), 2), H200)
     assert half[0] == Suit("conv_banded_product", {"NUM_WARPS": 2})
     assert narrow[:2] == ["conv_row_block", "conv_banded_product"]
-    assert order_of("sdp_attn", 32, 32, 512, 1024)[0] == "attention_two_products"
+    assert order_of("sdp_attn", 32, 32, 512, 1024)[:2] == ["attention_described", "attention_two_products"]
+    assert RULES["attention"][0](Size((32, 32, 512, 1024), 4), H200)[0].entry == "attention_two_products"
     assert order_of("sdp_attn", 32, 32, 512, 64)[-1] == "attention_two_products"
 
 

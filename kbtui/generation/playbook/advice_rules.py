@@ -204,9 +204,21 @@ def attention(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     head_dim = size.dims[-1]
     # A program cannot hold the answer's features: pieces of them would compute the weights anew each.
     wide = head_dim > HELD_FEATURES
-    return tuple(
-        Suit(name) for name in (("attention_two_products", OTHERS) if wide else (OTHERS, "attention_two_products"))
-    )
+    # Measured fastest at every width of a head in fp16; what it takes through pointers has others before it.
+    described = device.arch >= 90 and size.item_bytes == 2
+    first = (Suit("attention_described", {}, _idle_of_described(head_dim)),) if described else ()
+    others = ("attention_two_products", OTHERS) if wide else (OTHERS, "attention_two_products")
+    return (*first, *(Suit(name) for name in others))
+
+
+def _idle_of_described(head_dim: int) -> frozenset[str]:
+    """It has parameters of their own for heads of up to 64 features, of up to 128, and of more."""
+    tiles = {f"_{name}" for name in ("M", "N", "WARPS", "STAGES", "REGISTERS", "LATE")}
+    narrow, middle = ({f"{width}{name}" for name in tiles} for width in ("NARROW", "MIDDLE"))
+    wide = {"WIDE_M", "SPAN", "PIECE", "KEYS", "VALUES", "WIDE_WARPS", "WIDE_STAGES", "PROGRAMS_PER_SM",
+            "STORE_STAGES", "HELD_VALUES", "HELD_STAGES"}  # fmt: skip
+    acting = narrow if head_dim <= 64 else middle if head_dim <= 128 else wide
+    return frozenset((narrow | middle | wide) - acting)
 
 
 def _suit(entry: str, start: Mapping[str, Value], **widest: int) -> Suit:
