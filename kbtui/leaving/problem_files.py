@@ -41,7 +41,9 @@ def find_problem(state: RunState, first_source: str | None, given: str | None) -
         for variant in (problem, replace(problem, kernel_source=first_source)):
             if problem_sha(variant) == started.problem_sha:
                 return variant
-        said.append(f"the problem at {problem.path} has changed since run {started.run} began")
+        replay = started.device.key.startswith("replay:")
+        then = f"the pool that run {started.run} replays was recorded" if replay else f"run {started.run} began"
+        said.append(f"the problem at {problem.path} has changed since {then}")
     raise UsageError(said[0], "name it as it was then: --problem PATH")
 
 

@@ -16,10 +16,11 @@ from kbtui.commands.leave import export
 from kbtui.errors import UsageError
 from kbtui.leaving.folder import Left, folder_files
 from kbtui.leaving.header import licence_lines, with_header
-from kbtui.leaving.problem_files import read_problem_files
+from kbtui.leaving.problem_files import find_problem, read_problem_files
 from kbtui.leaving.rows import csv_text
 from kbtui.problems import load_problem
 from kbtui.result import run_result
+from kbtui.scheduler.state import RunState
 from store.workspace import Workspace
 
 SITE_PACKAGES = Path(torch.__file__).parents[1]
@@ -180,6 +181,16 @@ def test_a_problem_that_has_changed_is_left_out_and_said_so(h200: Workspace, tmp
     files = folder_files(replace(h200_left, problem=None, no_problem="it has changed"))
     assert "check.py" not in files
     assert "it has changed" in files["README.md"]
+
+
+def test_of_a_replay_it_is_the_pool_that_knows_another_problem(tmp_path: Path, h200_left: Left):
+    write(tmp_path / "softmax", {"problem.toml": (Path(load_problem("softmax").path) / "problem.toml").read_text()})
+    write(tmp_path / "softmax", {"reference.py": "def reference(x):\n    return x\n"})
+    started = h200_left.state.started
+    assert started is not None
+    state = RunState(started=replace(started, device=replace(started.device, key="replay:/pools/softmax.jsonl.gz")))
+    with pytest.raises(UsageError, match="has changed since the pool that run softmax-1 replays was recorded"):
+        find_problem(state, None, str(tmp_path / "softmax"))
 
 
 def test_a_folder_that_holds_something_is_never_written_into(h200: Workspace, tmp_path: Path):
