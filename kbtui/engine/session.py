@@ -18,7 +18,7 @@ from kbtui.engine.replaying import generators_on, meter_on, problem_on, spent_of
 from kbtui.engine.requests import diagnosis_of
 from kbtui.engine.spec import RunSpec
 from kbtui.engine.vetted import refuse_unsound
-from kbtui.errors import EngineError, KbtuiError, UsageError
+from kbtui.errors import DeviceError, EngineError, KbtuiError, UsageError
 from kbtui.evaluation.devices import REPLAY, open_device
 from kbtui.evaluation.devices.environment import environment_of
 from kbtui.kernel_file import with_kernel
@@ -183,7 +183,7 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
         budget = resumed_budget(_fold(ledger), spec, spent)
         if not started.device.key.startswith(REPLAY):
             check_model(started.generators, started.model, spec)
-        device = open_device(started.device.key, workspace.root)
+        device = _device_again(started, workspace)
         try:
             problem = _same_problem(started, device)
             if device.spec.name != started.device.name:
@@ -198,6 +198,15 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
             device.close()
     finally:
         ledger.close()
+
+
+def _device_again(started: RunStarted, workspace: Workspace) -> Device:
+    """The device that a run began on: no other will do."""
+    try:
+        return open_device(started.device.key, workspace.root)
+    except DeviceError as error:
+        where = f"a run on {started.device.name} goes on where there is one"
+        raise DeviceError(error.what, f"{where}; kbtui doctor says what is here") from None
 
 
 def _settle_old_commands(ledger: Ledger, spent: Spent) -> None:

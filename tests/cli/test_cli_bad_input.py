@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kbtui.commands.leave import import_runs
+from kbtui.evaluation.devices import DEFAULT_MODEL, resolve_auto
 from tests.fakes.commands import ROOT, kbtui, kbtui_forked, one_line
 from tests.fakes.ollama_server import FakeOllama, serve
 
@@ -129,6 +131,14 @@ def test_a_gpu_that_is_not_there(tmp_path: Path, how: str) -> None:
     done = kbtui_forked("run", "softmax", how, "--device", "cuda:7", "-w", tmp_path / "runs")
     assert "cuda:7 cannot be used" in one_line(done)
     assert done.returncode == 3
+
+
+@pytest.mark.skipif(resolve_auto() != DEFAULT_MODEL, reason="there is a GPU, on which it may go on")
+def test_a_run_of_a_gpu_is_not_advised_to_go_on_under_a_model(tmp_path: Path) -> None:
+    import_runs(tmp_path / "runs", ROOT / "benchmarks/results/h200-2026-11-30/softmax.bundle", ())
+    told = one_line(kbtui_forked("resume", "--headless", "--budget", "9s", "-w", tmp_path / "runs"))
+    assert "a run on NVIDIA H200 goes on where there is one" in told
+    assert "--device" not in told
 
 
 @pytest.mark.parametrize("how", ["--headless", pytest.param("--detach", marks=SLOW)])
