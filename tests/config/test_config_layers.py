@@ -81,3 +81,9 @@ def test_readonly_and_ascii_are_switches_of_every_layer(home, monkeypatch):
     assert not load_settings().readonly
     assert load_settings(readonly=True).readonly
     assert load_settings(ascii_only=True).ascii_only
+
+
+def test_a_number_where_words_belong_is_to_be_put_in_quotes(home):
+    write(home / "project" / "kbtui.toml", "budget = 5\n")
+    with pytest.raises(UsageError, match="budget .* is 5; write it in quotes, as '5'"):
+        load_settings()
