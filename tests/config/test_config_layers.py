@@ -85,5 +85,5 @@ def test_readonly_and_ascii_are_switches_of_every_layer(home, monkeypatch):
 
 def test_a_number_where_words_belong_is_to_be_put_in_quotes(home):
     write(home / "project" / "kbtui.toml", "budget = 5\n")
-    with pytest.raises(UsageError, match="budget .* is 5; write it in quotes, as '5'"):
+    with pytest.raises(UsageError, match=r"budget .* is 5; write it in quotes, as '5'"):
         load_settings()
