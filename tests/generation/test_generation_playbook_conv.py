@@ -17,7 +17,7 @@ DEEP = {"batch": 1, "c_in": 17, "c_out": 10, "height": 4, "width": 6, "groups": 
 
 
 #: The structures that cut rows into tiles.
-BY_TILES = ("conv_row_block", "conv_banded_product", "conv_octet_product")
+BY_TILES = ("conv_row_block", "conv_banded_product")
 
 
 def jobs_of(problem, dims, dtype="float32", names=None, **changed):
