@@ -20,7 +20,7 @@ class Numbered(FakeOllama):
     def next_reply(self):
         return f"```python\\n{{load_problem('mat_vec').kernel_source}}\\nUNUSED = {{time.time_ns()}}\\n```"
 with serve(Numbered(), {port}) as fake:
-    time.sleep(120)
+    time.sleep(180)
 """
 
 
@@ -39,19 +39,19 @@ def test_a_search_outlives_its_models_server_twice(tmp_path):
     out, transcript = tmp_path / "out.json", tmp_path / "said.txt"
     command = [
         sys.executable, str(ROOT / "benchmarks" / "llm_outages.py"), "mat_vec", "--model", "coder:7b",
-        "--down", f"kill -9 $(cat {pid})", "--up", up, "--at", "10,22", "--for", "4", "--workspace",
+        "--down", f"kill -9 $(cat {pid})", "--up", up, "--at", "10,26", "--for", "10", "--workspace",
         str(tmp_path / "ws"), "--out", str(out), "--transcript", str(transcript),
-        "--", "--generator", "llm", "--device", "model:a100", "--budget", "45s",
+        "--", "--generator", "llm", "--device", "model:a100", "--budget", "60s",
     ]  # fmt: skip
     env = {"OLLAMA_HOST": f"http://127.0.0.1:{port}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     try:
-        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240)
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
     finally:
         subprocess.run(f"kill $(cat {pid})", shell=True, check=False)
 
     found = json.loads(out.read_text())
     assert (done.returncode, found["faults"]) == (0, []), done.stdout[-2000:]
-    assert any(asked["failed"] for asked in found["llm_asked"])
+    assert any(asked["failed"] for asked in found["llm_asked"]), transcript.read_text()[-6000:]
     assert transcript.read_text().count("=== the server is killed") == 2
     lost = [{"at_s": 10.0, "events": [{"seq": 0, "event": {"type": "RunStarted"}}]}]
     assert any("not there as it was" in fault for fault in faults_of(tmp_path / "ws", 0, lost))
