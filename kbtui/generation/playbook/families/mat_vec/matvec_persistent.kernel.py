@@ -13,11 +13,11 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-ROWS = 1
-TILE = 4096
-NUM_WARPS = 16
-PROGRAMS_PER_SM = 3
-STAGES = 1
+ROWS = 2
+TILE = 2048
+NUM_WARPS = 8
+PROGRAMS_PER_SM = 8
+STAGES = 4
 N_SMS = 132
 ARCH = 90
 
