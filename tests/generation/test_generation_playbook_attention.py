@@ -9,17 +9,19 @@ import pytest
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.domain.problem import ShapeRole
 from kbtui.generation.playbook import Entry, load_entries
+from kbtui.generation.playbook.advice import Size
+from kbtui.generation.playbook.advice_rules import attention
 from kbtui.problems import load_problem
 
 H200 = DATA_SHEETS["h200"]
 CAUSAL = str(Path(__file__).parents[1] / "data" / "kernels" / "problems" / "causal_attention")
 LIMIT = 1e-3
-#: Tiles small enough that a few hundred keys are several of them; half of all keys are walked without masks.
-SMALL = {"NARROW_M": 64, "NARROW_N": 64, "MIDDLE_M": 64, "MIDDLE_N": 64, "WIDE_M": 64, "SPAN": 128, "VALUES": 128}
-
-
-#: The same tiles where products with the values come a tile late, from registers, without a first tile of its own.
-LATE = SMALL | {"NARROW_LATE": 2, "MIDDLE_LATE": 3, "HELD_VALUES": 64}
+#: Tiles small enough that a few hundred keys are several of them; half of all keys are walked without masks, and
+#: weights of wide heads go through memory.
+SMALL = {
+    "NARROW_M": 64, "NARROW_N": 64, "MIDDLE_M": 64, "MIDDLE_N": 64, "WIDE_M": 64, "SPAN": 128, "VALUES": 128,
+    "HELD_VALUES": 0,
+}  # fmt: skip
 
 
 def described() -> Entry:
@@ -55,21 +57,37 @@ def test_descriptors_give_attention_at_every_width_of_a_head(interpret):
     assert failures(jobs, interpret(jobs)) == []
 
 
-def test_late_sums_and_held_weights_give_attention_too(interpret):
+def test_held_weights_of_wide_heads_give_attention_and_more_keys_than_are_held_too(interpret):
     jobs = [
-        job({"batch": 1, "heads": 2, "seq": 200, "head_dim": 64}, LATE),
-        job({"batch": 2, "heads": 1, "seq": 128, "head_dim": 40}, LATE | {"NARROW_LATE": 1}),
-        job({"batch": 1, "heads": 1, "seq": 30, "head_dim": 128}, LATE),
-        job({"batch": 1, "heads": 2, "seq": 300, "head_dim": 72}, LATE),
-        job({"batch": 2, "heads": 1, "seq": 70, "head_dim": 264}, LATE),
-        job({"batch": 1, "heads": 2, "seq": 270, "head_dim": 136}, LATE),
-        job({"batch": 1, "heads": 1, "seq": 513, "head_dim": 136}, LATE | {"SPAN": 256}),
-        job({"seq": 200, "head_dim": 64}, LATE, problem=CAUSAL),
-        job({"seq": 300, "head_dim": 128}, LATE, problem=CAUSAL),
-        job({"seq": 300, "head_dim": 136}, LATE, problem=CAUSAL),
+        job({"batch": 2, "heads": 1, "seq": 70, "head_dim": 264}, {}),
+        job({"batch": 1, "heads": 2, "seq": 270, "head_dim": 136}, {}),
+        job({"batch": 1, "heads": 1, "seq": 512, "head_dim": 160}, {"HELD_VALUES": 128}),
+        job({"batch": 1, "heads": 1, "seq": 513, "head_dim": 136}, {"SPAN": 256}),
+        job({"seq": 300, "head_dim": 136}, {}, problem=CAUSAL),
     ]
 
     assert failures(jobs, interpret(jobs)) == []
+
+
+def test_few_keys_of_wide_heads_are_held_and_others_walked(ttir_for):
+    walks = {(512, 64): "walk_described", (512, 128): "walk_described", (512, 136): "hold_weights",
+             (513, 136): "weigh_then_sum"}  # fmt: skip
+    jobs = [job({"batch": 1, "heads": 1, "seq": seq, "head_dim": head_dim}, {}) for seq, head_dim in walks]
+
+    for (dims, walk), row in zip(walks.items(), ttir_for(90, jobs), strict=True):
+        assert [f"@{walk}(" in text for text in row["ttir"]] == [True], (dims, walk)
+
+
+def test_only_what_acts_on_a_size_is_searched_there():
+    def acts(*dims: int) -> set[str]:
+        (first, *_) = attention(Size(dims, 2), H200)
+        return {name for name, _ in described().grid} - first.idle
+
+    assert all(name.startswith("NARROW_") for name in acts(4, 32, 2048, 64))
+    assert all(name.startswith("MIDDLE_") for name in acts(4, 32, 4096, 128))
+    assert acts(32, 32, 512, 1024) == {"HELD_VALUES", "HELD_STAGES", "PIECE", "WIDE_STAGES"}
+    assert {"KEYS", "WIDE_M"} <= acts(32, 32, 513, 1024)
+    assert "HELD_VALUES" not in acts(32, 32, 513, 1024)
 
 
 def test_what_no_descriptor_can_be_made_for_goes_through_pointers(interpret):

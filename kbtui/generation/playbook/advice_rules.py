@@ -23,6 +23,8 @@ STRIP_PIXELS = 64
 TENSOR_ROWS = 16
 #: Features of 64 queries that the registers of eight warps hold in fp32, beside the weights.
 HELD_FEATURES = 256
+#: Keys whose weights a program of attention_described can hold in registers.
+HELD_KEYS = 512
 #: Bytes of k that a program of a sliced product takes at a time, and how many of them it asks for ahead.
 SLICE_BYTES, SLICE_STAGES = 128, 5
 #: The tile of a product that keeps Hopper's tensor cores busy, and the least one worth a program.
@@ -202,24 +204,27 @@ def conv(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
 
 
 def attention(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
-    head_dim = size.dims[-1]
+    n_keys, head_dim = size.dims[-2:]
     # A program cannot hold the answer's features: pieces of them would compute the weights anew each.
     wide = head_dim > HELD_FEATURES
     # Measured fastest at every width of a head in fp16; what it takes through pointers has others before it.
     described = device.arch >= 90 and size.item_bytes == 2
-    first = (Suit("attention_described", {}, _idle_of_described(head_dim)),) if described else ()
+    first = (Suit("attention_described", {}, _idle_of_described(n_keys, head_dim)),) if described else ()
     others = ("attention_two_products", OTHERS) if wide else (OTHERS, "attention_two_products")
     return (*first, *(Suit(name) for name in others))
 
 
-def _idle_of_described(head_dim: int) -> frozenset[str]:
-    """It has parameters of their own for heads of up to 64 features, of up to 128, and of more."""
-    tiles = {f"_{name}" for name in ("M", "N", "WARPS", "STAGES", "REGISTERS", "LATE")}
+def _idle_of_described(n_keys: int, head_dim: int) -> frozenset[str]:
+    """It has parameters of their own for heads of up to 64 features, of up to 128, and of more; and over few keys."""
+    tiles = {f"_{name}" for name in ("M", "N", "WARPS", "STAGES", "REGISTERS")}
     narrow, middle = ({f"{width}{name}" for name in tiles} for width in ("NARROW", "MIDDLE"))
-    wide = {"WIDE_M", "SPAN", "PIECE", "KEYS", "VALUES", "WIDE_WARPS", "WIDE_STAGES", "PROGRAMS_PER_SM",
-            "STORE_STAGES", "HELD_VALUES", "HELD_STAGES"}  # fmt: skip
+    held = {"PIECE", "WIDE_STAGES", "HELD_VALUES", "HELD_STAGES"}
+    walked = {"WIDE_M", "SPAN", "PIECE", "KEYS", "VALUES", "WIDE_WARPS", "WIDE_STAGES", "PROGRAMS_PER_SM",
+              "STORE_STAGES"}  # fmt: skip
+    # Holding few keys' weights was measured fastest by an eighth: how they would be walked is not searched.
+    wide = held if n_keys <= HELD_KEYS else walked
     acting = narrow if head_dim <= 64 else middle if head_dim <= 128 else wide
-    return frozenset((narrow | middle | wide) - acting)
+    return frozenset((narrow | middle | held | walked) - acting)
 
 
 def _suit(entry: str, start: Mapping[str, Value], **widest: int) -> Suit:

@@ -2,11 +2,10 @@
 
 out_i = sum_j exp(s_ij - m_i) v_j / sum_j exp(s_ij - m_i), s = q k^T / sqrt(d). Up to 128 features a program keeps a
 tile of queries and walks the keys with a running maximum and sum (Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et
-al. 2022, arXiv:2205.14135); maxima are of unscaled scores, so that scale and shift are one multiply-add. Wider heads:
-as many programs as SMs, each with room in memory, small enough to stay in L2, for the weights of one tile of queries:
-first spans of scores, whose weights are written there and brought to the last maximum, then their product with the
-values, a slice of features at a time; both loops are plain matrix products with operands in shared memory. Where there
-are but two spans of keys, their weights can stay in registers (HELD_VALUES): L2 then gives them back to nobody. Inputs
+al. 2022, arXiv:2205.14135); maxima are of unscaled scores, so that scale and shift are one multiply-add. Wider heads
+are two plain matrix products: first spans of scores and their weights, then those and the values, a slice of features
+at a time. Weights of at most two spans stay in registers (HELD_VALUES); of more, as many programs as SMs each have
+room in memory for one tile of queries, small enough to stay in L2, where they are brought to the last maximum. Inputs
 that no descriptor can be made for, 4-byte ones and chips before Hopper go through pointers.
 """
 
@@ -21,13 +20,11 @@ NARROW_N = 128
 NARROW_WARPS = 4
 NARROW_STAGES = 2
 NARROW_REGISTERS = 0
-NARROW_LATE = 0
 MIDDLE_M = 128
 MIDDLE_N = 64
 MIDDLE_WARPS = 4
 MIDDLE_STAGES = 2
 MIDDLE_REGISTERS = 0
-MIDDLE_LATE = 0
 WIDE_M = 128
 SPAN = 256
 PIECE = 64
@@ -37,7 +34,7 @@ WIDE_WARPS = 8
 WIDE_STAGES = 4
 PROGRAMS_PER_SM = 1
 STORE_STAGES = 2
-HELD_VALUES = 0
+HELD_VALUES = 64
 HELD_STAGES = 3
 N_SMS = 132
 SHARED_BYTES = 232448
@@ -62,7 +59,7 @@ def attend(scores, v, highest, total, weighted, scale):
 
 @triton.jit
 def bits(weights, dtype: tl.constexpr):
-    """Weights as a loop carries them: half words. Of those a product takes registers, of numbers carried memory."""
+    """Weights as a loop carries them: half words stay in registers for a product; numbers would go through memory."""
     return weights.to(dtype).to(tl.int16, bitcast=True)
 
 
@@ -72,14 +69,9 @@ def of_bits(carried, dtype: tl.constexpr):
 
 
 @triton.jit
-def carry(weights, dtype: tl.constexpr, LATE: tl.constexpr):
-    return weights.to(dtype) if LATE == 1 else bits(weights, dtype)
-
-
-@triton.jit
 def walk_described(
     q_desc, k_desc, v_desc, out_desc, n_heads, n_keys, n_tiles, scale, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_D: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr, LATE: tl.constexpr,
+    BLOCK_D: tl.constexpr, EVEN: tl.constexpr, CAUSAL: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0) % n_tiles
     if CAUSAL:  # The longest walks start first.
@@ -91,32 +83,11 @@ def walk_described(
     total = tl.zeros((BLOCK_M,), tl.float32)
     weighted = tl.zeros((BLOCK_M, BLOCK_D), tl.float32)
     whole = (tl.minimum(row, n_keys) if CAUSAL else n_keys) // BLOCK_N * BLOCK_N
-    if LATE and (whole > 0 or LATE == 3):
-        # Values are summed a tile late: the tensor cores do that while the next weights are made.
-        late = carry(tl.zeros((BLOCK_M, BLOCK_N), tl.float32), q.dtype, LATE)
-        shrink = tl.zeros((BLOCK_M,), tl.float32)
-        first = 0
-        if LATE < 3:
-            k = k_desc.load([batch, head, 0, 0]).reshape(BLOCK_N, BLOCK_D)
-            weights, highest, total, _ = soften(tl.dot(q, k.T), highest, total, scale)
-            late = carry(weights, q.dtype, LATE)
-            first = BLOCK_N
-        for start in tl.range(first, whole, BLOCK_N, num_stages=STAGES):
-            k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
-            scores = tl.dot(q, k.T)
-            # Before the first keys there are none: those rows are read as zeros.
-            v = v_desc.load([batch, head, start - BLOCK_N, 0]).reshape(BLOCK_N, BLOCK_D)
-            weighted = tl.dot(of_bits(late, q.dtype), v, weighted * shrink[:, None])
-            weights, highest, total, shrink = soften(scores, highest, total, scale)
-            late = carry(weights, q.dtype, LATE)
-        v = v_desc.load([batch, head, whole - BLOCK_N, 0]).reshape(BLOCK_N, BLOCK_D)
-        weighted = tl.dot(of_bits(late, q.dtype), v, weighted * shrink[:, None])
-    else:
-        for start in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
-            k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
-            scores = tl.dot(q, k.T)
-            v = v_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
-            highest, total, weighted = attend(scores, v, highest, total, weighted, scale)
+    for start in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
+        k = k_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
+        scores = tl.dot(q, k.T)
+        v = v_desc.load([batch, head, start, 0]).reshape(BLOCK_N, BLOCK_D)
+        highest, total, weighted = attend(scores, v, highest, total, weighted, scale)
     if not EVEN:
         stop = tl.minimum(row + BLOCK_M, n_keys) if CAUSAL else n_keys
         for start in tl.range(whole, stop, BLOCK_N, num_stages=1):
@@ -344,11 +315,9 @@ def described(q, k, v, out, scale):
     n_batch, n_heads, n_queries, head_dim = q.shape
     n_keys, block_d = k.shape[2], max(16, triton.next_power_of_2(head_dim))
     if block_d <= 64:
-        block_m, block_n, warps, stages = NARROW_M, NARROW_N, NARROW_WARPS, NARROW_STAGES
-        registers, late = NARROW_REGISTERS, NARROW_LATE
+        block_m, block_n, warps, stages, registers = NARROW_M, NARROW_N, NARROW_WARPS, NARROW_STAGES, NARROW_REGISTERS
     else:
-        block_m, block_n, warps, stages = MIDDLE_M, MIDDLE_N, MIDDLE_WARPS, MIDDLE_STAGES
-        registers, late = MIDDLE_REGISTERS, MIDDLE_LATE
+        block_m, block_n, warps, stages, registers = MIDDLE_M, MIDDLE_N, MIDDLE_WARPS, MIDDLE_STAGES, MIDDLE_REGISTERS
     block_m = min(block_m, max(64, triton.next_power_of_2(n_queries)))
     block_n = min(block_n, max(64, triton.next_power_of_2(n_keys)))
     row_bytes = block_d * q.element_size()
@@ -356,7 +325,7 @@ def described(q, k, v, out, scale):
     walk_described[(n_batch * n_heads * n_tiles,)](
         *blocks((q, k, v, out), (block_m, block_d), (block_n, block_d), (block_n, block_d), (block_m, block_d)),
         n_heads, n_keys, n_tiles, scale, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_D=block_d,
-        EVEN=n_keys % block_n == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1, LATE=late,
+        EVEN=n_keys % block_n == 0 and CAUSAL == 0, CAUSAL=CAUSAL == 1,
         STAGES=stages_that_fit(stages, block_m * row_bytes, 2 * block_n * row_bytes),
         num_warps=min(warps, block_m // 16), maxnreg=registers or None,
     )  # fmt: skip
