@@ -3,9 +3,10 @@
 y[(r, o), c] = sum_dx D_dx[(r, o), c + dx], D_dx[(r, o), c] = sum_(q, i) W_dx[(r, o), (q, i)] x[i, q, c], and
 W_dx[(r, o), (q, i)] = w[o, i, q - r, dx] where q - r is a row of the kernel, else 0. Rows and channels of a block fill
 a tile's left side even for a group of four channels, and its right side is x as it lies in memory: each pixel is loaded
-once for a block, by whole vectors. Only the sums are shifted along the row, among the lanes of a warp. A program walks
-down some blocks with its bands at hand. Tensor cores: for fp32 in three TF32 passes (Ootomo and Yokota 2022,
-arXiv:2203.03341), sums in fp32. An Inf or NaN in x reaches the whole block, for it is multiplied by zeros too.
+once for a block, by whole vectors. Only the sums are shifted along the row, split into even and odd columns, as a
+thread holds them in pairs: where the shift is odd half of them change names and half move among the lanes of a warp. A
+program walks down some blocks with its bands at hand. Tensor cores: for fp32 in three TF32 passes (Ootomo and Yokota
+2022, arXiv:2203.03341), sums in fp32. An Inf or NaN in x reaches the whole block, for it is multiplied by zeros too.
 """
 
 import torch
@@ -40,6 +41,19 @@ def bands_of(
     inside = (below >= 0) & (dy < KERNEL_H) & (dy * DILATION == below)
     mask = inside & (out < out_per_group) & (channel < in_per_group)
     return tl.load(w_ptr + out * w_out + channel * w_in + dy * w_y + dx * w_x, mask=mask, other=0.0)
+
+
+@triton.jit
+def half_shifted(halves, by: tl.constexpr, M: tl.constexpr, PAIRS: tl.constexpr):
+    """Of sums split into even and odd columns: those at columns 2 * pair + by, and zero past the ends."""
+    half = halves[0] if by % 2 == 0 else halves[1]
+    if by // 2 == 0:
+        return half
+    else:
+        from_pair = tl.arange(0, PAIRS) + by // 2
+        some = (from_pair >= 0) & (from_pair < PAIRS)
+        index = tl.broadcast_to(tl.where(some, from_pair, 0)[None, :], (M, PAIRS))
+        return tl.where(some[None, :], tl.gather(half, index, 1), 0.0)
 
 
 @triton.jit
@@ -96,11 +110,18 @@ def banded_product(
                                     out_per_group, M, K, OUT, IN, KERNEL_H, STRIDE, DILATION)  # fmt: skip
                 added = added + (tl.dot(band, pixels, sums[dx], input_precision=PRECISION),)
             sums = added
-        total = tl.zeros((M, COLUMNS), tl.float32)
-        for dx in tl.static_range(KERNEL_W):
-            if STRIDE == 1 and dx * DILATION == PADDING:
-                total += sums[dx]
-            else:
+        if STRIDE == 1:
+            halves = tl.split(tl.reshape(sums[0], (M, COLUMNS // 2, 2)))
+            even = half_shifted(halves, -PADDING, M, COLUMNS // 2)
+            odd = half_shifted(halves, 1 - PADDING, M, COLUMNS // 2)
+            for dx in tl.static_range(1, KERNEL_W):
+                halves = tl.split(tl.reshape(sums[dx], (M, COLUMNS // 2, 2)))
+                even += half_shifted(halves, dx * DILATION - PADDING, M, COLUMNS // 2)
+                odd += half_shifted(halves, dx * DILATION - PADDING + 1, M, COLUMNS // 2)
+            total = tl.reshape(tl.join(even, odd), (M, COLUMNS))
+        else:
+            total = tl.zeros((M, COLUMNS), tl.float32)
+            for dx in tl.static_range(KERNEL_W):
                 from_lane = lanes * STRIDE + dx * DILATION - PADDING
                 some = (from_lane >= 0) & (from_lane < COLUMNS)
                 index = tl.broadcast_to(tl.where(some, from_lane, 0)[None, :], (M, COLUMNS))
