@@ -3,10 +3,11 @@
 y[(r, o), c] = sum_dx D_dx[(r, o), c + dx], D_dx[(r, o), c] = sum_(q, i) W_dx[(r, o), (q, i)] x[i, q, c], and
 W_dx[(r, o), (q, i)] = w[o, i, q - r, dx] where q - r is a row of the kernel, else 0. Rows and channels of a block fill
 a tile's left side even for a group of four channels, and its right side is x as it lies in memory: each pixel is loaded
-once for a block, by whole vectors. Only the sums are shifted along the row, split into even and odd columns, as a
-thread holds them in pairs: where the shift is odd half of them change names and half move among the lanes of a warp. A
-program walks down some blocks with its bands at hand. Tensor cores: for fp32 in three TF32 passes (Ootomo and Yokota
-2022, arXiv:2203.03341), sums in fp32. An Inf or NaN in x reaches the whole block, for it is multiplied by zeros too.
+once for a block, by whole vectors. Only the sums are shifted along the row, among the lanes of a warp; in half
+precision split into even and odd columns, as a thread holds them in pairs: where the shift is odd, half of them change
+names and half move. A program walks down some blocks with its bands at hand. Tensor cores: for fp32 in three TF32
+passes (Ootomo and Yokota 2022, arXiv:2203.03341), sums in fp32. An Inf or NaN in x reaches the whole block, for it is
+multiplied by zeros too.
 """
 
 import torch
@@ -63,7 +64,7 @@ def banded_product(
     n_out_tiles, walks, column_tiles, blocks, IN_TILES: tl.constexpr, HALO: tl.constexpr, ROWS: tl.constexpr,
     COLUMNS: tl.constexpr, M: tl.constexpr, K: tl.constexpr, OUT: tl.constexpr, IN: tl.constexpr,
     KERNEL_H: tl.constexpr, KERNEL_W: tl.constexpr, STRIDE: tl.constexpr, PADDING: tl.constexpr,
-    DILATION: tl.constexpr, STAGES: tl.constexpr, PRECISION: tl.constexpr,
+    DILATION: tl.constexpr, STAGES: tl.constexpr, BY_PAIRS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     tile = tl.program_id(0) % (walks * column_tiles)
     first_out = ((tl.program_id(0) // (walks * column_tiles)) % n_out_tiles) * OUT
@@ -110,7 +111,7 @@ def banded_product(
                                     out_per_group, M, K, OUT, IN, KERNEL_H, STRIDE, DILATION)  # fmt: skip
                 added = added + (tl.dot(band, pixels, sums[dx], input_precision=PRECISION),)
             sums = added
-        if STRIDE == 1:
+        if BY_PAIRS:
             halves = tl.split(tl.reshape(sums[0], (M, COLUMNS // 2, 2)))
             even = half_shifted(halves, -PADDING, M, COLUMNS // 2)
             odd = half_shifted(halves, 1 - PADDING, M, COLUMNS // 2)
@@ -122,10 +123,13 @@ def banded_product(
         else:
             total = tl.zeros((M, COLUMNS), tl.float32)
             for dx in tl.static_range(KERNEL_W):
-                from_lane = lanes * STRIDE + dx * DILATION - PADDING
-                some = (from_lane >= 0) & (from_lane < COLUMNS)
-                index = tl.broadcast_to(tl.where(some, from_lane, 0)[None, :], (M, COLUMNS))
-                total += tl.where(some[None, :], tl.gather(sums[dx], index, 1), 0.0)
+                if STRIDE == 1 and dx * DILATION == PADDING:
+                    total += sums[dx]
+                else:
+                    from_lane = lanes * STRIDE + dx * DILATION - PADDING
+                    some = (from_lane >= 0) & (from_lane < COLUMNS)
+                    index = tl.broadcast_to(tl.where(some, from_lane, 0)[None, :], (M, COLUMNS))
+                    total += tl.where(some[None, :], tl.gather(sums[dx], index, 1), 0.0)
         mask = (out_mask & (block * ROWS + rows < out_h))[:, None] & stored[None, :]
         tl.store(out_ptrs + block * ROWS * out_row, total.to(out_ptr.dtype.element_ty), mask=mask)
 
@@ -173,11 +177,13 @@ def kernel_function(x, weight):
     column_tiles = triton.cdiv(out_w * STRIDE, columns - 2 * halo)
     strips = n_images * n_groups * n_out_tiles * column_tiles
     walks = triton.cdiv(n_blocks, triton.cdiv(strips * n_blocks, N_SMS * PROGRAMS_PER_SM))
+    # By pairs the sums take more registers: with fp32's three passes an SM would hold two programs rather than three.
+    by_pairs = STRIDE == 1 and x.element_size() == 2
     banded_product[(strips * walks,)](
         x, weight, out, *x.stride(), *weight.stride(), *out.stride(), height, width, out_h, out_w, n_groups,
         in_per_group, out_per_group, n_out_tiles, walks, column_tiles, triton.cdiv(n_blocks, walks),
         IN_TILES=triton.cdiv(in_per_group, ins), HALO=halo, ROWS=rows, COLUMNS=columns, M=m, K=k, OUT=outs, IN=ins,
         KERNEL_H=kernel_h, KERNEL_W=kernel_w, STRIDE=STRIDE, PADDING=PADDING, DILATION=DILATION, STAGES=STAGES,
-        PRECISION=PRECISION, num_warps=NUM_WARPS,
+        BY_PAIRS=by_pairs, PRECISION=PRECISION, num_warps=NUM_WARPS,
     )  # fmt: skip
     return out
