@@ -9,7 +9,8 @@ from kbtui.generation.playbook import load_entries
 from kbtui.problems import load_problem
 
 A100 = DATA_SHEETS["a100"]
-STRIDED = str(Path(__file__).parents[1] / "data" / "kernels" / "problems" / "strided_conv")
+PROBLEMS = Path(__file__).parents[1] / "data" / "kernels" / "problems"
+STRIDED, DILATED = (str(PROBLEMS / name) for name in ("strided_conv", "dilated_conv"))
 LIMITS = {"float32": 1e-6, "float16": 1e-3}
 #: Two tiles side by side, of which the last moves back or has few columns; a group's channels in several steps.
 WIDE = {"batch": 1, "c_in": 4, "c_out": 6, "height": 3, "width": 130, "groups": 2}
@@ -45,10 +46,14 @@ def test_convolutions_by_tiles_are_right_past_one_tile(dims, interpret):
     assert_right(jobs := jobs_of("group_conv", dims, names=BY_TILES), interpret(jobs))
 
 
-def test_every_convolution_keeps_to_strides_padding_and_dilation(interpret):
-    dims = load_problem(STRIDED).spec.shapes[-1].as_dict()
+@pytest.mark.parametrize(
+    ("problem", "dtype"), [(STRIDED, "float32"), (DILATED, "float32"), (DILATED, "float16")],
+    ids=["strided", "dilated", "dilated in half precision"],
+)  # fmt: skip
+def test_every_convolution_keeps_to_strides_padding_and_dilation(problem, dtype, interpret):
+    dims = load_problem(problem).spec.shapes[-1].as_dict()
 
-    assert_right(jobs := jobs_of(STRIDED, dims), interpret(jobs))
+    assert_right(jobs := jobs_of(problem, dims, dtype), interpret(jobs))
 
 
 def test_narrow_tiles_with_strides_share_their_edges(interpret):
