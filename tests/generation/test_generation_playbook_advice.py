@@ -34,7 +34,7 @@ MEASURED = ("softmax", "rms_norm", "mat_vec", "linear_relu_div")
 NO_WHOLE_PAGES = {("mat_vec", "2048x131072")}
 CASES = [c for c in load_cases() if c.problem in MEASURED and (c.problem, c.shape) not in NO_WHOLE_PAGES]
 #: Problems whose rows ``quick`` keeps, and the drafts among which the fastest of them must be.
-QUICK = ("linear_relu_div", "group_conv", "sdp_attn")
+QUICK = ("linear_relu_div", "group_conv", "sdp_attn", "mat_vec")
 QUICK_CASES = [case for case in load_cases() if case.problem in QUICK]
 FIRST_TWO = 2
 
