@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
@@ -25,12 +25,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.marked_page import between
 from kbtui.domain.measurement import Comparison, Outcome
 from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN, Rung
-from kbtui.evaluation.measure.adjudicate import Evidence, compare, decide, settled_within
+from kbtui.evaluation.measure.adjudicate import SHAPES_ALIKE, Evidence, compare, decide, settled_within
+from kbtui.evaluation.measure.further import compare_fresh, n_further
 from kbtui.evaluation.measure.loop import NEVER, time_pair
 from kbtui.evaluation.measure.schedule import calls_per_block, looks
 
 ROOT = Path(__file__).parents[1]
 SMALL_US, LARGE_US, MIDDLE_US = 7.8, 135.0, 100.0
+#: A softmax's three shapes on an H200: nearly all that is unsure of their mean is the shortest.
+THREE_US = (135.0, 7.8, 520.0)
 #: Standard deviation of a side's time from process to process: what 64 processes of a 7.8 us kernel showed, and as a
 #: part of it twice what fits longer ones (docs/measurement.md).
 PROCESS_US, PROCESS_SHARE = 0.093, 0.001
@@ -80,11 +83,13 @@ class Clock:
 
 
 class Side:
-    """One process: its own speed, moved by the noise between processes."""
+    """One shape in one process: its own speed, moved by the noise between processes."""
 
-    def __init__(self, clock: Clock, base_us: float, rng: random.Random) -> None:
+    def __init__(self, clock: Clock, base_us: float, rng: random.Random, shared: float | None = None) -> None:
         self.clock = clock
-        self.us = base_us + rng.gauss(0, math.hypot(PROCESS_US, PROCESS_SHARE * base_us))
+        own = rng.gauss(0, 1)
+        moved = own if shared is None else math.sqrt(SHAPES_ALIKE) * shared + math.sqrt(1 - SHAPES_ALIKE) * own
+        self.us = base_us + math.hypot(PROCESS_US, PROCESS_SHARE * base_us) * moved
         if base_us < SLOW_BELOW_US and clock.weather.slow and rng.random() < clock.weather.slow:
             self.us *= 1 + rng.uniform(*SLOW_BY)
 
@@ -92,25 +97,63 @@ class Side:
         return [self.clock.call_us(self.us) for _ in range(n_calls)]
 
 
+def process_of(clock: Clock, base_us: tuple[float, ...], rng: random.Random) -> tuple[Side, ...]:
+    """One side of a process pair, shape by shape; its shapes have a part of their noise in common."""
+    shared = rng.gauss(0, 1) if len(base_us) > 1 else None
+    return tuple(Side(clock, us, rng, shared) for us in base_us)
+
+
+class Compared:
+    """One comparison as the device makes it on a rung: its looks, its early stop, its fresh processes, further ones."""
+
+    def __init__(
+        self, rng: random.Random, base_us: tuple[float, ...], speedup: float, rung: Rung, weather: Weather
+    ) -> None:
+        self.rng, self.base_us, self.speedup, self.rung = rng, base_us, speedup, rung
+        self.n_calls = [calls_per_block(us) for us in base_us]
+        most = max(rung.process_pairs, 1) + rung.more_process_pairs
+        self.clock = Clock(rng, weather, 4 * sum(self.n_calls) * rung.max_pairs * most)
+        self.one = rung.process_pairs <= 1
+        fresh = tuple(n for n in (4, 8, rung.max_pairs) if n <= rung.max_pairs)
+        self.schedule = looks(rung.max_pairs) if self.one else fresh
+        self.done: list[tuple[tuple[float, ...], ...]] = []
+
+    def found(self) -> Comparison:
+        self.play(max(self.rung.process_pairs, 1))
+        first = self.comparison()
+        self.play(n_further(self.rung, [first]))
+        return self.comparison()
+
+    def play(self, n_process_pairs: int) -> None:
+        for _ in range(n_process_pairs):
+            mine = process_of(self.clock, tuple(us / self.speedup for us in self.base_us), self.rng)
+            theirs = process_of(self.clock, self.base_us, self.rng)
+            pairs: list[tuple[float, ...]] = []
+            for n in self.schedule:
+                while len(pairs) < n:
+                    pairs.append(self.pair(len(pairs), mine, theirs))
+                if self.enough(self.evidence(tuple(pairs))):
+                    break
+            self.done.append(tuple(pairs))
+
+    def pair(self, number: int, mine: tuple[Side, ...], theirs: tuple[Side, ...]) -> tuple[float, ...]:
+        sides = zip(mine, theirs, self.n_calls, strict=True)
+        return tuple(time_pair(number, own, other, n, self.rng).log_ratio for own, other, n in sides)
+
+    def evidence(self, *unfinished: tuple[tuple[float, ...], ...]) -> Evidence:
+        return Evidence(tuple(map(str, self.base_us)), self.base_us, (*self.done, *unfinished))
+
+    def enough(self, evidence: Evidence) -> bool:
+        return decide(evidence, len(self.schedule)) is not Outcome.UNCLEAR if self.one else settled_within(evidence)
+
+    def comparison(self) -> Comparison:
+        if self.one:
+            return compare("it", self.evidence(), len(self.schedule))
+        return compare_fresh("it", self.evidence(), self.rung)
+
+
 def compared(rng: random.Random, base_us: float, speedup: float, rung: Rung, weather: Weather) -> Comparison:
-    """One comparison as the device makes it on a rung: its looks, its early stop, its fresh processes."""
-    n_calls = calls_per_block(base_us)
-    n_processes = max(rung.process_pairs, 1)
-    clock = Clock(rng, weather, 4 * n_calls * rung.max_pairs * n_processes)
-    one = n_processes == 1
-    schedule = looks(rung.max_pairs) if one else tuple(n for n in (4, 8, rung.max_pairs) if n <= rung.max_pairs)
-    done: list[tuple[tuple[float, ...], ...]] = []
-    for _ in range(n_processes):
-        mine, theirs = Side(clock, base_us / speedup, rng), Side(clock, base_us, rng)
-        pairs: list[tuple[float, ...]] = []
-        for n in schedule:
-            while len(pairs) < n:
-                pairs.append((time_pair(len(pairs), mine, theirs, n_calls, rng).log_ratio,))
-            evidence = Evidence(("s",), (base_us,), (*done, tuple(pairs)))
-            if decide(evidence, len(schedule)) is not Outcome.UNCLEAR if one else settled_within(evidence):
-                break
-        done.append(tuple(pairs))
-    return compare("it", evidence, len(schedule) if one else 1)
+    return Compared(rng, (base_us,), speedup, rung, weather).found()
 
 
 def sequential(rng: random.Random, base_us: float, rung: Rung, weather: Weather) -> Outcome:
@@ -125,30 +168,37 @@ def sequential(rng: random.Random, base_us: float, rung: Rung, weather: Weather)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Outcomes of many comparisons of one kind, and how many pairs they took on the average."""
+    """Outcomes of many comparisons of one kind, and how many pairs they took on the average.
+
+    ``base_us`` by shape; ``further``: how many of them had further process pairs.
+    """
 
     kind: str
     weather: str
-    base_us: float
+    base_us: tuple[float, ...]
     speedup: float
     rung: int
+    more_process_pairs: int
     n: int
     faster: int
     slower: int
     tie: int
     unclear: int
     pairs: float
+    further: int
 
 
-def row(kind: str, base_us: float, speedup: float, rung: int, weather: Weather, n: int) -> Row:
+def row(kind: str, base_us: tuple[float, ...], speedup: float, rung: Rung, weather: Weather, n: int) -> Row:
+    told = base_us[0] if len(base_us) == 1 else base_us
     found = [
-        compared(random.Random(f"{kind}/{base_us}/{rung}/{i}"), base_us, speedup, DEFAULT_LADDER[rung], weather)
+        Compared(random.Random(f"{kind}/{told}/{rung.index}/{i}"), base_us, speedup, rung, weather).found()
         for i in range(n)
     ]
     count = Counter(c.outcome for c in found)
     return Row(
-        kind, weather.name, base_us, speedup, rung, n, count[Outcome.FASTER], count[Outcome.SLOWER],
-        count[Outcome.TIE], count[Outcome.UNCLEAR], fmean(c.n_pairs for c in found),
+        kind, weather.name, base_us, speedup, rung.index, rung.more_process_pairs, n, count[Outcome.FASTER],
+        count[Outcome.SLOWER], count[Outcome.TIE], count[Outcome.UNCLEAR], fmean(c.n_pairs for c in found),
+        sum(c.n_processes > max(rung.process_pairs, 1) for c in found),
     )  # fmt: skip
 
 
@@ -156,12 +206,17 @@ def rows(n: int) -> Iterator[Row]:
     for weather in WEATHERS:
         for base_us in (SMALL_US,) if weather is SLOW else (SMALL_US, LARGE_US):
             for rung in (SCREEN, MEASURE, CONFIRM):
-                yield row("null", base_us, 1.0, rung, weather, n)
+                yield row("null", (base_us,), 1.0, DEFAULT_LADDER[rung], weather, n)
     for weather in (CALM, WEATHERS[-1]):
-        yield row("power", MIDDLE_US, 1.02, MEASURE, weather, n // 2)
-        yield row("power", MIDDLE_US, 1.01, PROFILE, weather, n // 2)
-        yield row("power", SMALL_US, 1.15, MEASURE, weather, n // 2)
-        yield row("power", SMALL_US, 1.06, PROFILE, weather, n // 2)
+        yield row("null", THREE_US, 1.0, DEFAULT_LADDER[CONFIRM], weather, n)
+    for weather in (CALM, WEATHERS[-1]):
+        for base_us, speedup, rung in ((MIDDLE_US, 1.02, MEASURE), (MIDDLE_US, 1.01, PROFILE),
+                                       (SMALL_US, 1.15, MEASURE), (SMALL_US, 1.06, PROFILE)):  # fmt: skip
+            yield row("power", (base_us,), speedup, DEFAULT_LADDER[rung], weather, n // 2)
+    for weather in (CALM, WEATHERS[-1]):
+        for shapes_us, speedup in ((THREE_US, 1.01), (THREE_US, 1.02), ((SMALL_US,), 1.02), ((SMALL_US,), 1.04)):
+            for rung_ in (replace(DEFAULT_LADDER[CONFIRM], more_process_pairs=0), DEFAULT_LADDER[CONFIRM]):
+                yield row("power", shapes_us, speedup, rung_, weather, n // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +279,15 @@ def null_runs(base_us: float, runs: int, candidates: int = 100) -> NullRuns:
 
 
 def page(found: list[Row], drifted: Drift, nulls: list[NullRuns]) -> str:
-    lines = ["| comparisons | noise | kernel | rung | n | called faster | slower | tie | unclear | pairs |",
-             "|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = ["| comparisons | noise | kernel | rung | n | called faster | slower | tie | unclear | pairs | further |",
+             "|---|---|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
     for r in found:
+        further = f"{100 * r.further / r.n:.0f} %" if r.further else "—"
         kind = "the same kernel twice" if r.kind == "null" else f"truly {100 * (r.speedup - 1):.0f} % faster"
         lines.append(
-            f"| {kind} | {r.weather} | {r.base_us:g} µs | {DEFAULT_LADDER[r.rung].name} | {r.n} |"
+            f"| {kind} | {r.weather} | {', '.join(f'{us:g}' for us in r.base_us)} µs | {rung_words(r)} | {r.n} |"
             f" {100 * r.faster / r.n:.2f} % | {100 * r.slower / r.n:.2f} % | {100 * r.tie / r.n:.1f} % |"
-            f" {100 * r.unclear / r.n:.1f} % | {r.pairs:.1f} |"
+            f" {100 * r.unclear / r.n:.1f} % | {r.pairs:.1f} | {further} |"
         )
     return "\n".join(
         (*lines, "",
@@ -242,6 +298,11 @@ def page(found: list[Row], drifted: Drift, nulls: list[NullRuns]) -> str:
          "**Whole runs.** Candidates none of which is faster than the first kernel, under all four kinds of noise. "
          + " ".join(map(told, nulls)))
     )  # fmt: skip
+
+
+def rung_words(r: Row) -> str:
+    rung = DEFAULT_LADDER[r.rung]
+    return rung.name if r.more_process_pairs == rung.more_process_pairs else f"{rung.name}, no further processes"
 
 
 def told(null: NullRuns) -> str:

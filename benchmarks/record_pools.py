@@ -201,7 +201,8 @@ def speed_at(recorded: RecordedRung | None, origin: Origin) -> float | None:
 def confirming_rung(measured: float | None, fastest: float) -> Rung:
     """With the fewest pairs for who is clearly behind: where it stands is plain. Both are speeds over the first."""
     behind = measured is not None and measured * CLEARLY_BEHIND < fastest
-    return replace(DEFAULT_LADDER[CONFIRM], max_pairs=FEWEST_PAIRS) if behind else DEFAULT_LADDER[CONFIRM]
+    full = replace(DEFAULT_LADDER[CONFIRM], more_process_pairs=0)
+    return replace(full, max_pairs=FEWEST_PAIRS) if behind else full
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,13 @@ class RungOutcome:
     artifacts: tuple[ArtifactRef, ...] = ()
 
 
+def first_share(outcome: RungOutcome, process_pairs: int) -> float:
+    """The part of its time that it would have taken with so many process pairs, had there been no further ones."""
+    met = outcome.measurement.comparisons if outcome.measurement else ()
+    played = max((c.n_processes for c in met), default=0)
+    return min(1.0, process_pairs / played) if played and process_pairs else 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluated:
     """An outcome with the bytes still to be stored; the engine turns attachments into ``artifacts``."""

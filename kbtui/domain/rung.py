@@ -16,6 +16,8 @@ class Rung:
         process_pairs: fresh process pairs that must agree before a decision.
         profile: whether Nsight Compute (or the diagnosis without counters) runs here.
         share: part of the run's budget this rung may use while others wait, 0 to 1.
+        more_process_pairs: further ones where those leave it unclear whether a candidate that is ahead is faster; then
+            the decision is taken on all of them, and both times with half of the chance to be wrong.
     """
 
     index: int
@@ -25,6 +27,7 @@ class Rung:
     process_pairs: int
     profile: bool
     share: float
+    more_process_pairs: int = 0
 
 
 COMPILE, SCREEN, MEASURE, PROFILE, CONFIRM = range(5)
@@ -34,7 +37,9 @@ DEFAULT_LADDER: tuple[Rung, ...] = (
     Rung(SCREEN, "screen", gate_stage=1, max_pairs=6, process_pairs=1, profile=False, share=0.50),
     Rung(MEASURE, "measure", gate_stage=2, max_pairs=20, process_pairs=1, profile=False, share=0.45),
     Rung(PROFILE, "profile", gate_stage=2, max_pairs=16, process_pairs=3, profile=True, share=0.25),
-    Rung(CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.12),
+    Rung(
+        CONFIRM, "confirm", gate_stage=4, max_pairs=12, process_pairs=3, profile=False, share=0.12, more_process_pairs=3
+    ),
 )
 
 #: Every stage of the gate on every shape, and nothing timed: no rung of a ladder.

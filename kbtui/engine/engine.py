@@ -33,6 +33,7 @@ from kbtui.engine.requests import evaluation_request, proposal_request
 from kbtui.errors import DiskFullError, KbtuiError, UsageError
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.best import best_commit_with
+from kbtui.scheduler.budget import rung_within
 from kbtui.scheduler.fingerprint import structure_of
 from kbtui.scheduler.judge import judge
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
@@ -226,12 +227,11 @@ class Engine:
         self._device.prefetch(proposal.source)
 
     def _evaluate(self, action: Evaluate, pulse: Pulse) -> None:
-        assert self.state.started is not None
-        rung = self.state.started.ladder[action.rung]
+        rung = rung_within(self.state, action.rung, self._meter.wall_s, self._meter.gpu_s, self._policy)
         pulse.show(Activity(rung.name, action.candidate, action.rung))
         for waiting in self.state.waiting(COMPILE):
             self._device.prefetch(self._source(waiting.candidate.id))
-        request = evaluation_request(self.state, action, self._source)
+        request = evaluation_request(self.state, action, self._source, rung)
         start_s = self._meter.wall_s
         evaluated = self._device.evaluate(request, pulse.sample)
         self._meter.settle()

@@ -6,7 +6,7 @@ from kbtui.domain.evaluation import EvaluationRequest, Opponent
 from kbtui.domain.problem import Problem
 from kbtui.domain.profile import Diagnosis
 from kbtui.domain.proposal import Hint, ProposalRequest, Sibling
-from kbtui.domain.rung import CONFIRM
+from kbtui.domain.rung import CONFIRM, Rung
 from kbtui.scheduler.actions import Evaluate, Propose
 from kbtui.scheduler.judge import opponent_at
 from kbtui.scheduler.state import RunState, Tried
@@ -15,7 +15,10 @@ SourceOf = Callable[[str], str]
 MAX_SIBLINGS = 12
 
 
-def evaluation_request(state: RunState, action: Evaluate, source_of: SourceOf) -> EvaluationRequest:
+def evaluation_request(
+    state: RunState, action: Evaluate, source_of: SourceOf, rung: Rung | None = None
+) -> EvaluationRequest:
+    """``rung``: as it is to be climbed now; None: as the run's ladder has it."""
     assert state.started is not None
     tried = state.tried[action.candidate]
 
@@ -25,7 +28,7 @@ def evaluation_request(state: RunState, action: Evaluate, source_of: SourceOf) -
     return EvaluationRequest(
         candidate=action.candidate,
         source=source_of(action.candidate),
-        rung=state.started.ladder[action.rung],
+        rung=rung or state.started.ladder[action.rung],
         seed=state.started.seed,
         passed_stage=tried.passed_stage,
         incumbent=opponent(opponent_at(state, action.rung)),

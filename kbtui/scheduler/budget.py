@@ -1,6 +1,8 @@
 """What a run may still spend: its limits, the reserve for the end, each rung's share. Pure."""
 
-from kbtui.domain.rung import MEASURE, PROFILE
+from dataclasses import replace
+
+from kbtui.domain.rung import MEASURE, PROFILE, Rung
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState
@@ -39,6 +41,15 @@ def is_affordable(state: RunState, need_s: float, wall_s: float, gpu_s: float) -
     budget = state.budget
     wall = budget.wall_s is None or wall_s + need_s <= budget.wall_s
     return wall and (budget.gpu_s is None or gpu_s + need_s <= budget.gpu_s)
+
+
+def rung_within(state: RunState, rung: int, wall_s: float, gpu_s: float, policy: Policy) -> Rung:
+    """The rung of the run's ladder, without further process pairs where the rest of the budget would not bear them."""
+    assert state.started is not None
+    asked = state.started.ladder[rung]
+    longer = 1 + asked.more_process_pairs / max(asked.process_pairs, 1)
+    borne = longer == 1 or is_affordable(state, longer * confirm_cost_s(state, policy), wall_s, gpu_s)
+    return asked if borne else replace(asked, more_process_pairs=0)
 
 
 def next_costs_s(state: RunState, policy: Policy) -> float:

@@ -1,8 +1,9 @@
 """Whom to confirm, and what that costs: the dearest rung is spent only on who may become the champion. Pure."""
 
+from kbtui.domain.evaluation import first_share
 from kbtui.domain.event import Decision
 from kbtui.domain.measurement import Clock, Outcome
-from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.scheduler.structures import is_eligible
@@ -21,12 +22,13 @@ def best_unconfirmed(state: RunState, policy: Policy, *, sure: bool = False) -> 
     """
     champion = state.tried.get(state.champion or "")
     leads = {t.candidate.id: _lead(t, champion) for t in state.tried.values() if CONFIRM not in t.results}
+    most_processes = _most_process_pairs(state)
 
     def worth(tried: Tried) -> bool:
         if sure and is_unsure(tried):
             return False
         bar = policy.worth_confirming if _lost(tried) else 1.0
-        return leads[tried.candidate.id] > bar and is_eligible(tried) and not _lost_to(tried, champion)
+        return leads[tried.candidate.id] > bar and is_eligible(tried) and not _lost_to(tried, champion, most_processes)
 
     def rank(tried: Tried) -> tuple[bool, bool, float, int]:
         return MEASURE in tried.results, not _lost(tried), leads[tried.candidate.id], -tried.admitted_seq
@@ -59,20 +61,34 @@ def is_unsure(tried: Tried) -> bool:
     return bool(measurement and measurement.comparisons and measurement.comparisons[0].outcome is Outcome.UNCLEAR)
 
 
-def _lost_to(tried: Tried, champion: Tried | None) -> bool:
-    """Whether it met this very champion on a rung below and was not faster."""
+def _most_process_pairs(state: RunState) -> int:
+    """How many process pairs a confirmation may play."""
+    confirm = state.started.ladder[CONFIRM] if state.started else DEFAULT_LADDER[CONFIRM]
+    return confirm.process_pairs + confirm.more_process_pairs
+
+
+def _lost_to(tried: Tried, champion: Tried | None, most_processes: int) -> bool:
+    """Whether it met this very champion on a rung below and was not faster; who was ahead may be, in more processes."""
     if champion is None or tried.last is None or tried.last.outcome.measurement is None:
         return False
     met = tried.last.outcome.measurement.against(champion.candidate.id)
-    return met is not None and met.outcome is not Outcome.FASTER
+    if met is None or met.outcome is Outcome.FASTER:
+        return False
+    may_tell = met.outcome is Outcome.UNCLEAR and met.ratio > 1 and met.n_processes < most_processes
+    return not may_tell
 
 
 def confirm_cost_s(state: RunState, policy: Policy) -> float:
-    """What a confirmation will take: as the longest one so far, or as evaluations on lower rungs suggest; seconds."""
+    """What a confirmation will take: as the longest one so far, or as evaluations on lower rungs suggest; seconds.
+
+    Without further process pairs, which most do without: one that took them makes no other unaffordable.
+    """
     modelled = state.started is not None and state.started.device.clock is Clock.MODELLED
     measures = _MODELLED_MEASURES_A_CONFIRMATION if modelled else _MEASURES_A_CONFIRMATION
     for rung, as_many in ((CONFIRM, 1), (PROFILE, 1), (MEASURE, measures)):
-        took_s = [t.results[rung].outcome.wall_s for t in state.tried.values() if rung in t.results]
+        first_pairs = state.started.ladder[rung].process_pairs if state.started else 0
+        found = [t.results[rung].outcome for t in state.tried.values() if rung in t.results]
+        took_s = [outcome.wall_s * first_share(outcome, first_pairs) for outcome in found]
         if took_s:
             return policy.confirm_margin * as_many * max(took_s)
     return 0.0

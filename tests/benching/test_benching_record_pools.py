@@ -129,7 +129,7 @@ def test_the_first_kernels_speed_is_one_and_of_who_was_not_confirmed_nothing_is_
 
 def test_who_is_clearly_behind_is_confirmed_by_fewer_pairs_and_by_as_many_processes() -> None:
     near, far = confirming_rung(1.0, 0.99 * CLEARLY_BEHIND), confirming_rung(1.0, 1.01 * CLEARLY_BEHIND)
-    assert near == confirming_rung(None, 3.0) == DEFAULT_LADDER[CONFIRM]
+    assert near == confirming_rung(None, 3.0) == replace(DEFAULT_LADDER[CONFIRM], more_process_pairs=0)
     assert far.max_pairs == FEWEST_PAIRS < near.max_pairs
     assert (far.process_pairs, far.gate_stage) == (near.process_pairs, near.gate_stage)
 

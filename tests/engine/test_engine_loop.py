@@ -1,9 +1,13 @@
 """The engine over fakes: it finds the planted best, keeps its budget, obeys commands, and resumes as if undisturbed."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from kbtui.domain.codec import envelope_from_plain, envelope_to_plain, to_plain
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason, RungCompleted
+from kbtui.domain.rung import CONFIRM
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
@@ -71,6 +75,30 @@ def test_a_gpu_budget_ends_the_run_by_itself() -> None:
     engine = engine_on(ledger, PlantedDevice(), Budget(gpu_s=20.0))
     assert engine.run().reason is EndReason.BUDGET
     assert engine.state.gpu_s < 40.0
+
+
+@dataclass
+class TimedDevice(PlantedDevice):
+    """Takes as long as it costs, and keeps how many further process pairs each confirmation might have played."""
+
+    now_s: float = 0.0
+    further: list[int] = field(default_factory=list)
+
+    def evaluate(self, request: EvaluationRequest, on_sample: object) -> Evaluated:
+        self.now_s += request.rung.index
+        if request.rung.index == CONFIRM:
+            self.further.append(request.rung.more_process_pairs)
+        return super().evaluate(request, on_sample)
+
+
+@pytest.mark.parametrize(("budget", "further"), [(Budget(), 3), (Budget(wall_s=20.0), 0)])
+def test_a_confirmation_goes_on_only_where_the_budget_bears_it(budget: Budget, further: int) -> None:
+    device = TimedDevice()
+    engine = engine_on(MemoryLedger(), device, budget, now_s=lambda: device.now_s)
+    engine.run()
+    assert device.further
+    assert set(device.further) == {further}
+    assert engine.state.champion is not None
 
 
 def test_stop_is_recorded_before_it_is_obeyed() -> None:

@@ -13,7 +13,8 @@ import pytest
 from host_device import evaluate, host_opened, rung
 from softmax_problem import CHEATS, HONEST, kernel, make_problem
 
-from kbtui.domain.measurement import Outcome
+from kbtui.domain.measurement import Comparison, Outcome
+from kbtui.domain.rung import Rung
 from kbtui.domain.verdict import Proof, Reason, Verdict, VerdictKind, verified
 from kbtui.evaluation.devices import cuda_evaluation, cuda_match, cuda_sides
 from kbtui.evaluation.devices.cuda import _family, time_baseline
@@ -148,6 +149,37 @@ def test_confirmation_uses_fresh_processes_against_pytorch_the_first_and_the_cha
     assert set(by_name) == {"c0001", "first", "eager"}
     assert {c.n_processes for c in by_name.values()} == {3}
     assert found.outcome.verdict.stage == 4
+
+
+@pytest.mark.parametrize("n_further", [0, 2])
+def test_further_processes_meet_whom_the_rung_decides_against_and_no_baseline(
+    opened: OpenedProblem, n_further: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def worth_it(rung: Rung, met: list[Comparison]) -> int:
+        asked.append([c.against for c in met])
+        return n_further
+
+    monkeypatch.setattr(cuda_evaluation, "n_further", worth_it)
+    long = rung(4, max_pairs=1, process_pairs=2, more_process_pairs=2)
+    found, live = evaluate(opened, PLAIN, long, incumbent=SLOW, first=SLOW + "\n# 1", passed_stage=4)
+    assert found.outcome.measurement is not None, found.outcome.verdict
+    assert asked == [["c0001", "first"]]
+    processes = {c.against: c.n_processes for c in found.outcome.measurement.comparisons}
+    assert processes == {"c0001": 2 + n_further, "first": 2 + n_further, "eager": 2}
+    assert len(json.loads(found.attachments[0].content)["processes"]) == 2 + n_further
+    assert {s.against for s in live[-3:]} == ({"c0001", "first"} if n_further else {"c0001", "first", "eager"})
+    assert found.outcome.measurement.timings[0].end_to_end_us is not None
+
+
+def test_who_is_behind_or_has_nobody_to_beat_gets_no_further_processes(opened: OpenedProblem) -> None:
+    long = rung(4, max_pairs=1, process_pairs=2, more_process_pairs=2)
+    alone, _ = evaluate(opened, PLAIN, long, passed_stage=4)
+    behind, _ = evaluate(opened, SLOW, long, incumbent=PLAIN, passed_stage=4)
+    for found in (alone, behind):
+        assert found.outcome.measurement is not None, found.outcome.verdict
+        assert {c.n_processes for c in found.outcome.measurement.comparisons} == {2}
 
 
 def test_a_profiling_rung_without_counters_says_why(opened: OpenedProblem) -> None:

@@ -1,6 +1,6 @@
 """Fakes of the engine's ports: a device with planted speeds, a generator of numbered structures, a ledger in memory."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
@@ -163,9 +163,11 @@ def started(budget: Budget) -> RunStarted:
     )
 
 
-def engine_on(ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None) -> Engine:
+def engine_on(
+    ledger: MemoryLedger, device: PlantedDevice, budget: Budget | None = None, now_s: Callable[[], float] = lambda: 0.0
+) -> Engine:
     if not ledger.log:
         ledger.append(started(budget or Budget()), 0.0, 0.0)
-    meter = Meter(ledger.spent(), now_s=lambda: 0.0)
+    meter = Meter(ledger.spent(), now_s=now_s)
     generators = {"playbook": Numbered("playbook")}
     return Engine(PROBLEM, ledger, device, generators, lambda s, a: (), meter, lambda e, s: None)

@@ -201,6 +201,43 @@ def test_confirming_meets_pytorch_and_the_first_kernel_in_three_processes(device
     assert {c.n_processes for c in measured.comparisons} == {3}
 
 
+def test_a_confirmation_that_goes_on_costs_as_much_more_and_meets_pytorch_no_more(device: ReplayDevice) -> None:
+    """Against itself about every other one is ahead by chance, and unclear."""
+    one = highest_is(device, CONFIRM)[0]
+    short = replace(asked(one, CONFIRM, one), rung=replace(DEFAULT_LADDER[CONFIRM], more_process_pairs=0))
+    cost = device.evaluate(short, ignore).outcome
+    played: list[int] = []
+    for seed in range(24):
+        outcome = device.evaluate(asked(one, CONFIRM, one, seed), ignore).outcome
+        first = device.evaluate(replace(short, seed=seed), ignore).outcome
+        assert outcome.measurement is not None
+        assert first.measurement is not None
+        met, eager = outcome.measurement.comparisons[0], outcome.measurement.comparisons[-1]
+        assert (met.against, eager.against, eager.n_processes) == ("c0099", "eager", 3)
+        assert (outcome.gpu_s, outcome.wall_s) == (
+            cost.gpu_s * met.n_processes / 3, pytest.approx(cost.wall_s * met.n_processes / 3)
+        )  # fmt: skip
+        went_on = first.measurement.comparisons[0].outcome is Outcome.UNCLEAR and met.n_processes == 6
+        assert went_on or met.ratio == first.measurement.comparisons[0].ratio, "the first processes are the same"
+        played.append(met.n_processes)
+    assert set(played) == {3, 6}
+
+
+def test_a_recorded_confirmation_that_went_on_costs_what_its_first_processes_did(tmp_path: Path) -> None:
+    pool = read_pool(SOFTMAX)
+    kept = highest_is(ReplayDevice(SOFTMAX), CONFIRM)[0]
+    top = kept.highest
+    assert top.outcome.measurement is not None
+    first, *others = top.outcome.measurement.comparisons
+    six = replace(top.outcome.measurement, comparisons=(replace(first, n_processes=6), *others))
+    outcome = replace(top.outcome, measurement=six, gpu_s=12.0, wall_s=14.0)
+    long = replace(kept, rungs=(*kept.rungs[:-1], replace(top, outcome=outcome)))
+    write_pool(tmp_path / "six.jsonl.gz", replace(pool, candidates=(pool.candidates[0], long)))
+    device = ReplayDevice(tmp_path / "six.jsonl.gz")
+    paid = device.evaluate(asked(long, CONFIRM, device.pool.candidates[0]), ignore).outcome
+    assert (paid.gpu_s, paid.wall_s) == (6.0, 7.0)
+
+
 def test_samples_arrive_for_the_live_pane(device: ReplayDevice) -> None:
     seen: list[LiveSample] = []
     one, other = highest_is(device, PROFILE)[:2]

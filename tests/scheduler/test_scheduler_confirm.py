@@ -21,6 +21,7 @@ from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
 from kbtui.domain.verdict import Proof, verified
 from kbtui.scheduler.actions import Evaluate, Finish
+from kbtui.scheduler.budget import rung_within
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
@@ -46,10 +47,10 @@ def state_with(*events: Event, budget: Budget | None = None) -> RunState:
 
 def done(
     candidate: str, rung: int, score: float, decision: Decision = Decision.PROMOTE, *, met: str | None = None,
-    outcome: Outcome = Outcome.UNCLEAR, wall_s: float = 1.0,
+    outcome: Outcome = Outcome.UNCLEAR, wall_s: float = 1.0, ratio: float = 1.0, n_processes: int = 1,
 ) -> RungCompleted:  # fmt: skip
-    """``met``: whom it was compared with there, and with which outcome."""
-    met_them = (Comparison(met, outcome, 1.0, 0.99, 1.01, 0.9, 20, 1),) if met else ()
+    """``met``: whom it was compared with there, with which outcome and ratio, and in how many process pairs."""
+    met_them = (Comparison(met, outcome, ratio, 0.99, 1.01, 0.9, 20, n_processes),) if met else ()
     found = RungOutcome(verified(1, Proof.GPU), wall_s, wall_s, measurement=Measurement(Clock.MEASURED, (), met_them))
     return RungCompleted(candidate, rung, found, decision, "", score, decision is not Decision.PRUNE)
 
@@ -83,6 +84,23 @@ def test_who_met_the_champion_and_was_not_faster_is_not_tried_again() -> None:
     assert hopeful(state_with(*CROWNED, lost)) is None
 
 
+def test_who_met_the_champion_and_was_ahead_though_not_surely_is_told_apart_in_more_processes() -> None:
+    """One process pair said nothing, and so may three where a confirmation plays more."""
+
+    def after(outcome: Outcome, ratio: float, n_processes: int) -> str | None:
+        ahead = done(THIRD, MEASURE, 1.38 * ratio, met=OTHER, outcome=outcome, ratio=ratio, n_processes=n_processes)
+        return hopeful(state_with(*CROWNED, ahead))
+
+    assert after(Outcome.UNCLEAR, 1.012, 1) == after(Outcome.UNCLEAR, 1.012, 3) == THIRD
+    assert after(Outcome.UNCLEAR, 1.012, 6) is None
+    assert after(Outcome.TIE, 1.012, 1) is after(Outcome.SLOWER, 1.012, 1) is after(Outcome.UNCLEAR, 0.999, 1) is None
+
+
+def test_who_was_pruned_for_being_ahead_of_the_champion_by_little_is_not_tried_again() -> None:
+    little = done(THIRD, PROFILE, 1.38 * 1.004, Decision.PRUNE, met=OTHER, ratio=1.004, n_processes=3)
+    assert hopeful(state_with(*CROWNED, little)) is None
+
+
 def test_a_winner_comes_before_a_loser_whose_chained_score_is_higher_by_chance() -> None:
     winner = done(OTHER, PROFILE, 1.380)
     loser = done(THIRD, MEASURE, 1.386, Decision.PRUNE, met=OTHER)
@@ -113,6 +131,23 @@ def test_what_a_confirmation_costs_is_learnt_from_the_highest_rung_seen() -> Non
     assert costs_s[2] == DEFAULT_POLICY.confirm_margin * 9.0
     assert costs_s[3] == DEFAULT_POLICY.confirm_margin * 20.0
     assert 2.0 < costs_s[1] < 20.0
+
+
+def test_a_confirmation_that_took_further_processes_makes_no_other_dearer() -> None:
+    long = done(OTHER, CONFIRM, 1.3, wall_s=20.0, met=FIRST, n_processes=6)
+    usual = done(OTHER, CONFIRM, 1.3, wall_s=12.0, met=FIRST, n_processes=3)
+    assert confirm_cost_s(state_with(long), DEFAULT_POLICY) == DEFAULT_POLICY.confirm_margin * 10.0
+    assert confirm_cost_s(state_with(usual), DEFAULT_POLICY) == DEFAULT_POLICY.confirm_margin * 12.0
+
+
+def test_further_processes_are_left_out_where_the_rest_of_the_budget_would_not_bear_them() -> None:
+    events = (done(OTHER, CONFIRM, 1.3, wall_s=10.0, met=FIRST, n_processes=3),)
+    bounded, endless = state_with(*events, budget=Budget(wall_s=100.0)), state_with(*events)
+    whole, short = DEFAULT_LADDER[CONFIRM], replace(DEFAULT_LADDER[CONFIRM], more_process_pairs=0)
+    assert rung_within(bounded, CONFIRM, 70.0, 0.0, DEFAULT_POLICY) == whole
+    assert rung_within(bounded, CONFIRM, 80.0, 0.0, DEFAULT_POLICY) == short
+    assert rung_within(endless, CONFIRM, 1e6, 0.0, DEFAULT_POLICY) == whole
+    assert rung_within(bounded, MEASURE, 99.0, 0.0, DEFAULT_POLICY) == DEFAULT_LADDER[MEASURE]
 
 
 def test_a_modelled_confirmation_is_expected_to_cost_less_for_nothing_is_timed_in_processes() -> None:

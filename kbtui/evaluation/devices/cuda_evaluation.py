@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kbtui.domain.candidate import Attachment
-from kbtui.domain.evaluation import Evaluated, EvaluationRequest, RungOutcome
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, RungOutcome
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.problem import Shape, ShapeRole
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
@@ -27,6 +27,7 @@ from kbtui.evaluation.gate.plan import STAGES, stages_to_run
 from kbtui.evaluation.gate.runner import drawn_age_s, run_aged, run_stage
 from kbtui.evaluation.gpu_lock import Turn
 from kbtui.evaluation.measure.adjudicate import compare, decide, settled_within
+from kbtui.evaluation.measure.further import compare_fresh, n_further
 from kbtui.evaluation.measure.record import MatchLog
 from kbtui.evaluation.measure.schedule import looks
 from kbtui.evaluation.modelled.time import ModelledTime
@@ -206,36 +207,45 @@ class Evaluation:
             gated.client.release(everything=True)
             gated.worker.pause()
             gated.worker.stands_still(STILL_TIMEOUT_S)
-        unstable: str | None = None
-        for index in range(self.rung.process_pairs):
-            with contextlib.ExitStack() as held:
-                side, opponents = self._fresh_sides(held)
-                match = self._match(side, opponents, log)
-                match.bind(self.shapes[0])
-                with self.opened.zygote.quiet():
-                    if opponents:
-                        match.play(self.shapes, self._passes_fresh(), lambda: self._settled(log))
-                    else:
-                        match.alone(self.shapes, ALONE_BLOCKS)
-                    if index == 0:
-                        match.end_to_end(self.shapes[0])
-                match.judge_last()
-                unstable = unstable or match.unstable
-        return unstable
+        baselines = self._baselines if self.rung.index == CONFIRM else ()
+        unstable = [self._process_pair(log, baselines) for _ in range(self.rung.process_pairs)]
+        met = [self._compared(log, name) for name in self._to_beat]
+        unstable += [self._process_pair(log, ()) for _ in range(n_further(self.rung, met))]
+        return next(filter(None, unstable), None)
 
-    def _fresh_sides(self, held: contextlib.ExitStack) -> tuple[Side, tuple[Side, ...]]:
+    def _process_pair(self, log: MatchLog, baselines: tuple[str, ...]) -> str | None:
+        """A new process of the candidate's in turns with one of everyone it meets; why it should be doubted, if so."""
+        with contextlib.ExitStack() as held:
+            side, opponents = self._fresh_sides(held, baselines)
+            match = self._match(side, opponents, log)
+            match.bind(self.shapes[0])
+            with self.opened.zygote.quiet():
+                if opponents:
+                    match.play(self.shapes, self._passes_fresh(), lambda: self._settled(log))
+                else:
+                    match.alone(self.shapes, ALONE_BLOCKS)
+                if not log.end_to_end_us:
+                    match.end_to_end(self.shapes[0])
+            match.judge_last()
+            return match.unstable
+
+    @property
+    def _to_beat(self) -> dict[str, Opponent]:
+        """Whom a candidate meets in fresh processes and must be faster than to win: all but the baselines."""
+        request = self.request
+        named = {request.incumbent.id: request.incumbent} if request.incumbent else {}
+        if request.first and (self.rung.index == CONFIRM or not named) and request.first.id not in named:
+            named["first"] = request.first
+        return named
+
+    def _fresh_sides(self, held: contextlib.ExitStack, baselines: tuple[str, ...]) -> tuple[Side, tuple[Side, ...]]:
         """All children of one process pair, started at the same time."""
         sides, request = self.opened.sides, self.request
         _ = sides.referee
-        named = {request.incumbent.id: request.incumbent} if request.incumbent else {}
-        confirming = self.rung.index == CONFIRM
-        if request.first and (confirming or not named) and request.first.id not in named:
-            named["first"] = request.first
         with ThreadPoolExecutor(max_workers=8) as threads:
             mine = threads.submit(sides.candidate, request.candidate, request.source)
-            others = [threads.submit(sides.opponent, name, o.source) for name, o in named.items()]
-            if confirming:
-                others += [threads.submit(sides.baseline, name) for name in self._baselines]
+            others = [threads.submit(sides.opponent, name, o.source) for name, o in self._to_beat.items()]
+            others += [threads.submit(sides.baseline, name) for name in baselines]
         started = [future.result().worker for future in (mine, *others) if future.exception() is None]
         held.callback(_kill_all, started)
         return mine.result(), tuple(f.result() for f in others)
@@ -263,12 +273,16 @@ class Evaluation:
 
     def _comparisons(self, log: MatchLog) -> tuple[Comparison, ...]:
         names = list(dict.fromkeys(name for process in log.processes for name in process))
-        n_looks = len(self._passes()) if self.rung.process_pairs <= 1 else 1
-        found = [compare(name, log.evidence(name), n_looks) for name in names]
+        found = [self._compared(log, name) for name in names]
         first = self.request.first
         if first and self.request.incumbent and first.id == self.request.incumbent.id:
             found += [replace(c, against="first") for c in found if c.against == first.id]
         return tuple(found)
+
+    def _compared(self, log: MatchLog, name: str) -> Comparison:
+        if self.rung.process_pairs > 1:
+            return compare_fresh(name, log.evidence(name), self.rung)
+        return compare(name, log.evidence(name), len(self._passes()))
 
     def _faster_than_chip(self, log: MatchLog, verdict: Verdict) -> Verdict | None:
         """With a cold L2 inputs come from memory; only what an L2 holds of the output may still be in it."""

@@ -16,16 +16,17 @@ from pathlib import Path
 from statistics import median
 
 from kbtui.domain.candidate import source_sha
-from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, ProblemReport, RungOutcome
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, ProblemReport, RungOutcome, first_share
 from kbtui.domain.measurement import Comparison, LiveSample, Measurement
 from kbtui.domain.pool import Pool, PoolCandidate, RecordedRung
 from kbtui.domain.problem import Problem
-from kbtui.domain.rung import COMPILE, CONFIRM, SCREEN, Rung
+from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, SCREEN, Rung
 from kbtui.domain.verdict import Proof, Reason, Verdict, unverified, verified
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import UsageError
 from kbtui.evaluation.devices import REPLAY
-from kbtui.evaluation.devices.replay_draws import Times, baseline_times, play, times_of
+from kbtui.evaluation.devices.replay_draws import Match, Times, baseline_times, times_of
+from kbtui.evaluation.measure.further import n_further
 from kbtui.evaluation.simulated_time import SimulatedTime
 from kbtui.pool_file import read_pool
 
@@ -105,16 +106,35 @@ class ReplayDevice:
         mine = times_of(candidate, rung.index)
         shapes = self._shapes(rung)
         timings = tuple(mine[s].timing for s in shapes if s in mine)
-        found = self._comparisons(candidate, mine, request, on_sample)
+        found, n_more = self._comparisons(candidate, mine, request, on_sample)
         unstable = base.measurement.unstable if base.measurement else None
-        return replace(base, measurement=Measurement(self.spec.clock, timings, found, unstable))
+        played = replace(base, measurement=Measurement(self.spec.clock, timings, found, unstable))
+        return as_dear(played, 1 + n_more / max(rung.process_pairs, 1))
 
     def _shapes(self, rung: Rung) -> tuple[str, ...]:
         return tuple(s.name for s in self.pool.header.problem.spec.timed_at(max(rung.index, SCREEN)))
 
     def _comparisons(
         self, candidate: PoolCandidate, mine: Times, request: EvaluationRequest, on_sample: SampleSink
-    ) -> tuple[Comparison, ...]:
+    ) -> tuple[tuple[Comparison, ...], int]:
+        """And how many process pairs were played beyond the rung's first ones."""
+        matches, rung = self._matches(candidate, mine, request, on_sample), request.rung
+        for match in matches:
+            match.play(max(rung.process_pairs, 1))
+        deciding = [m for m in matches if m.against in _to_beat(request)]
+        n_more = n_further(rung, [m.comparison() for m in deciding])
+        for match in deciding:
+            match.play(n_more)
+        found = [match.comparison() for match in matches]
+        first, incumbent = request.first, request.incumbent
+        if first and incumbent and first.id == incumbent.id:
+            found += [replace(c, against="first") for c in found if c.against == first.id]
+        return tuple(found), n_more
+
+    def _matches(
+        self, candidate: PoolCandidate, mine: Times, request: EvaluationRequest, on_sample: SampleSink
+    ) -> list[Match]:
+        """With every opponent that was ever timed on a shape that the candidate was, too."""
         found = []
         for name, key, other in self._opponents(request):
             rng = random.Random(f"{request.seed}/{candidate.source_sha}/{key}/{request.rung.index}")
@@ -123,12 +143,9 @@ class ReplayDevice:
                 sample = LiveSample(request.candidate, against, shape, own_us, other_us, pair, request.rung.max_pairs)
                 on_sample(sample)
 
-            played = play(name, mine, other, self._shapes(request.rung), request.rung, rng, on_pair)
-            found += [played] if played else []
-        first, incumbent = request.first, request.incumbent
-        if first and incumbent and first.id == incumbent.id:
-            found += [replace(c, against="first") for c in found if c.against == first.id]
-        return tuple(found)
+            shapes = tuple(s for s in self._shapes(request.rung) if s in mine and s in other)
+            found += [Match(name, mine, other, shapes, request.rung, rng, on_pair)] if shapes else []
+        return found
 
     def _opponents(self, request: EvaluationRequest) -> list[tuple[str, str, Times]]:
         """(name, key of the draw, times) of everyone a measurement on this rung would meet."""
@@ -147,6 +164,19 @@ class ReplayDevice:
         return times_of(held, rung.index) if held else {}
 
 
+def _to_beat(request: EvaluationRequest) -> set[str]:
+    """Whom a candidate must be faster than to win: no baseline."""
+    return {request.incumbent.id if request.incumbent else "first", "first"}
+
+
+def _not_further(outcome: RungOutcome, rung: int) -> RungOutcome:
+    return as_dear(outcome, first_share(outcome, DEFAULT_LADDER[rung].process_pairs))
+
+
+def as_dear(outcome: RungOutcome, times: float) -> RungOutcome:
+    return replace(outcome, gpu_s=outcome.gpu_s * times, wall_s=outcome.wall_s * times)
+
+
 def median_costs(pool: Pool, surcharge: tuple[float, float]) -> dict[int, tuple[float, float]]:
     """Median (GPU seconds, wall seconds) of each rung that was recorded; the two are of different candidates.
 
@@ -162,8 +192,10 @@ def median_costs(pool: Pool, surcharge: tuple[float, float]) -> dict[int, tuple[
 def paid(outcome: RungOutcome, rung: int, pool: Pool, surcharge: tuple[float, float]) -> RungOutcome:
     """A recorded outcome at what a run would have paid for it: a confirmation that met no baseline costs more there.
 
-    ``surcharge``: GPU seconds and wall seconds, as ``confirm_surcharge`` gives them.
+    ``surcharge``: GPU seconds and wall seconds, as ``confirm_surcharge`` gives them. Where further process pairs were
+    played, that was for the opponent met there: without them.
     """
+    outcome = _not_further(outcome, rung)
     if rung != CONFIRM or outcome.measurement is None or _met_a_baseline(outcome, pool):
         return outcome
     gpu_s, wall_s = surcharge
@@ -173,7 +205,7 @@ def paid(outcome: RungOutcome, rung: int, pool: Pool, surcharge: tuple[float, fl
 def confirm_surcharge(pool: Pool) -> tuple[float, float]:
     """(GPU seconds, wall seconds) by which confirmations that met PyTorch too cost more; 0 where all or none did."""
     recorded = [c.at(CONFIRM) for c in pool.candidates]
-    timed = [r.outcome for r in recorded if r is not None and r.outcome.measurement is not None]
+    timed = [_not_further(r.outcome, CONFIRM) for r in recorded if r is not None and r.outcome.measurement is not None]
     met = [o for o in timed if _met_a_baseline(o, pool)]
     alone = [o for o in timed if not _met_a_baseline(o, pool)]
     if not met or not alone:

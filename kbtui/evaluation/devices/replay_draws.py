@@ -10,12 +10,13 @@ The decision is the one that measurements get: the same looks, the same early st
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kbtui.domain.measurement import Comparison, Outcome, ShapeTiming
 from kbtui.domain.pool import PoolCandidate
 from kbtui.domain.rung import Rung
 from kbtui.evaluation.measure.adjudicate import Evidence, compare, decide, process_sigma, settled_within
+from kbtui.evaluation.measure.further import compare_fresh
 from kbtui.evaluation.measure.schedule import calls_per_block, looks
 
 _Z95 = 1.96
@@ -77,26 +78,55 @@ class _Process:
         return recorded.timing.device_us * math.exp(between + self._rng.gauss(0.0, recorded.pair_sigma))
 
 
-def play(
-    against: str, mine: Times, other: Times, shapes: tuple[str, ...], rung: Rung, rng: random.Random, on_pair: OnPair
-) -> Comparison | None:
-    """One match on the shapes both sides have been timed on; None where there is none."""
-    shapes = tuple(s for s in shapes if s in mine and s in other)
-    if not shapes or rung.max_pairs == 0:
-        return None
-    passes = _passes(rung, len(shapes))
-    done: list[tuple[tuple[float, ...], ...]] = []
-    for _ in range(max(rung.process_pairs, 1)):
-        sides = _Process(_only(mine, shapes), rng), _Process(_only(other, shapes), rng)
-        pairs: list[tuple[float, ...]] = []
-        for n_pairs in passes:
-            while len(pairs) < n_pairs:
-                pairs.append(_pair(sides, shapes, len(pairs), on_pair))
-            evidence = Evidence(shapes, tuple(other[s].timing.device_us for s in shapes), (*done, tuple(pairs)))
-            if _enough(evidence, rung, len(passes)):
-                break
-        done.append(tuple(pairs))
-    return compare(against, evidence, len(passes) if rung.process_pairs <= 1 else 1)
+@dataclass(slots=True)
+class Match:
+    """A candidate in turns with one other, on the shapes that both have been timed on."""
+
+    against: str
+    mine: Times
+    other: Times
+    shapes: tuple[str, ...]
+    rung: Rung
+    rng: random.Random
+    on_pair: OnPair
+    _processes: list[tuple[tuple[float, ...], ...]] = field(default_factory=list)
+
+    def play(self, n_process_pairs: int) -> None:
+        """So many more, each until its rung has seen enough; draws go on where the last ones ended."""
+        for _ in range(n_process_pairs):
+            sides = (
+                _Process(_only(self.mine, self.shapes), self.rng),
+                _Process(_only(self.other, self.shapes), self.rng),
+            )
+            pairs: list[tuple[float, ...]] = []
+            for n_pairs in self._passes:
+                while len(pairs) < n_pairs:
+                    pairs.append(_pair(sides, self.shapes, len(pairs), self.on_pair))
+                if self._enough(self._evidence(tuple(pairs))):
+                    break
+            self._processes.append(tuple(pairs))
+
+    def comparison(self) -> Comparison:
+        """On all that was played so far: one process pair at least."""
+        if self.rung.process_pairs > 1:
+            return compare_fresh(self.against, self._evidence(), self.rung)
+        return compare(self.against, self._evidence(), len(self._passes))
+
+    def _evidence(self, *unfinished: tuple[tuple[float, ...], ...]) -> Evidence:
+        times_us = tuple(self.other[s].timing.device_us for s in self.shapes)
+        return Evidence(self.shapes, times_us, (*self._processes, *unfinished))
+
+    @property
+    def _passes(self) -> tuple[int, ...]:
+        if self.rung.process_pairs <= 1 and len(self.shapes) == 1:
+            return looks(self.rung.max_pairs)
+        few = _FEW_LOOKS if self.rung.process_pairs <= 1 else _FRESH_LOOKS
+        return (*(n for n in few if n < self.rung.max_pairs), self.rung.max_pairs)
+
+    def _enough(self, evidence: Evidence) -> bool:
+        if self.rung.process_pairs > 1:
+            return settled_within(evidence)
+        return decide(evidence, len(self._passes)) is not Outcome.UNCLEAR
 
 
 def _only(times: Times, shapes: tuple[str, ...]) -> Times:
@@ -110,16 +140,3 @@ def _pair(sides: tuple[_Process, _Process], shapes: tuple[str, ...], pair: int, 
         on_pair(shape, own_us, other_us, pair)
         logs.append(math.log(other_us / own_us))
     return tuple(logs)
-
-
-def _passes(rung: Rung, n_shapes: int) -> tuple[int, ...]:
-    if rung.process_pairs <= 1 and n_shapes == 1:
-        return looks(rung.max_pairs)
-    few = _FEW_LOOKS if rung.process_pairs <= 1 else _FRESH_LOOKS
-    return (*(n for n in few if n < rung.max_pairs), rung.max_pairs)
-
-
-def _enough(evidence: Evidence, rung: Rung, n_looks: int) -> bool:
-    if rung.process_pairs > 1:
-        return settled_within(evidence)
-    return decide(evidence, n_looks) is not Outcome.UNCLEAR
