@@ -21,7 +21,7 @@ from kbtui.domain.measurement import Comparison, Outcome, ShapeRatio
 from kbtui.evaluation.measure.robust import Location, t_cdf, t_quantile, trimmed_location
 
 #: Scale of Student's t by which a side's time moves from process to process: so many microseconds and so large a part.
-PROCESS_SIGMA_US, PROCESS_SIGMA_PART, PRIOR_DEGREES = 0.094, 0.0005, 3
+PROCESS_SIGMA_US, PROCESS_SIGMA_PART, PRIOR_DEGREES = 0.094, 0.0006, 3
 #: Correlation of that between shapes timed in the same process.
 SHAPES_ALIKE = 0.25
 #: Fewest pairs on which one process pair calls a candidate faster: what passes in the first few must not.
