@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ TRITON = "/somewhere/site-packages/triton/"
 COMPILE, PASSES = (TRITON + "compiler/compiler.py", "compile"), (TRITON + "backends/nvidia/compiler.py", "make_ttgir")
 BUILD, CACHE = (TRITON + "runtime/build.py", "_build"), (TRITON + "runtime/cache.py", "put")
 LAUNCH, LOADS = (TRITON + "runtime/jit.py", "run"), (TRITON + "compiler/compiler.py", "_init_handles")
+RUNS, METADATA = (TRITON + "compiler/compiler.py", "run"), (TRITON + "compiler/compiler.py", "launch_metadata")
 PROGRAM = ("/usr/lib/python3.11/subprocess.py", "run")
 OWN = ("/tmp/scratch/kernel_0123456789ab.py", "kernel_function")
 WORDS = [
@@ -68,6 +70,9 @@ def judged(error: Exception) -> Verdict:
         (RuntimeError("PassManager::run failed"), (OWN,), "rejected", Reason.RAISED),
         (RuntimeError("PassManager::run failed"), (OWN, LAUNCH, COMPILE, OWN), "rejected", Reason.RAISED),
         (RuntimeError("Triton Error [CUDA]: no image"), (OWN, LAUNCH, LOADS), "rejected", Reason.RAISED),
+        (RuntimeError("Triton Error [CUDA]: no image"), (OWN, LAUNCH, RUNS, LOADS), "rejected", Reason.RAISED),
+        (RuntimeError("an illegal memory access"), (OWN, LAUNCH, RUNS, LOADS), "rejected", Reason.CRASHED),
+        (RuntimeError("an illegal memory access"), (OWN, LAUNCH, METADATA, LOADS), "rejected", Reason.CRASHED),
         (KeyError("nonsense"), (OWN, LAUNCH), "rejected", Reason.RAISED),
         (PermissionError("ptxas"), (OWN,), "rejected", Reason.SANDBOX_VIOLATION),
         (PermissionError("/bin/cat"), (OWN, PROGRAM), "rejected", Reason.SANDBOX_VIOLATION),
@@ -162,6 +167,29 @@ def test_triton_itself_raises_where_its_places_are_looked_for(tmp_path: Path) ->
     assert launched(tmp_path) == "RuntimeError compiler"
     (tmp_path / "a file").touch()
     assert launched(tmp_path / "a file/cache") == "NotADirectoryError tools"
+
+
+class LostGpu:
+    """A driver of Triton's whose GPU an earlier kernel has brought down."""
+
+    def get_current_device(self) -> int:
+        raise RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered")
+
+
+@pytest.mark.parametrize("asked", ["run", "launch_metadata"])
+def test_a_fault_that_shows_as_triton_loads_a_kernel_is_no_refusal_of_its_compiler(
+    asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launch asks the compiled kernel for both, and whichever comes first loads it."""
+    from triton.compiler import compiler
+
+    loaded_next = object.__new__(compiler.CompiledKernel)
+    loaded_next.module = loaded_next._run = None
+    monkeypatch.setattr(compiler, "driver", SimpleNamespace(active=LostGpu()))
+    monkeypatch.setattr(compiler.knobs.runtime, "launch_enter_hook", lambda _: None)
+    with pytest.raises(RuntimeError) as caught:
+        loaded_next.run() if asked == "run" else loaded_next.launch_metadata((1, 1, 1), 0)
+    assert judged(caught.value).reason is Reason.CRASHED
 
 
 def test_what_is_raised_nowhere_special_is_raised_elsewhere() -> None:

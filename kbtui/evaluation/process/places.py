@@ -13,8 +13,8 @@ CANDIDATE_FILE_PREFIX = "kernel_"
 _COMPILER = ("triton/compiler/compiler.py", "triton/backends/nvidia/compiler.py")
 #: Triton's C compiler, its cache, and where it looks for programs.
 _TOOLS = ("triton/runtime/build.py", "triton/runtime/cache.py", "triton/knobs.py")
-#: Loads what was compiled, and is in the compiler's file.
-_LOADS = "_init_handles"
+#: These load and launch what was compiled, and are in the compiler's file: there a fault of the GPU shows, too.
+_LOADS = frozenset({"_init_handles", "run", "runner", "launch_metadata", "__getitem__"})
 
 
 class Place(StrEnum):
@@ -29,7 +29,7 @@ def place_of(error: BaseException) -> Place:
     """By the frames behind the last one of the candidate's: what its own code raises is raised elsewhere."""
     frames = [(f.f_code.co_filename, f.f_code.co_name) for f, _ in traceback.walk_tb(error.__traceback__)]
     own = max((i for i, (file, _) in enumerate(frames) if is_candidate(file)), default=-1)
-    behind = [file for file, name in frames[own + 1 :] if name != _LOADS]
+    behind = [file for file, name in frames[own + 1 :] if name not in _LOADS]
     if any(file.endswith(_TOOLS) for file in behind):
         return Place.TOOLS
     if any(file.endswith(_COMPILER) for file in behind):
