@@ -253,8 +253,8 @@ def _usage_error(error: ValidationError, flags: dict[str, Any]) -> UsageError:
     first = error.errors()[0]
     key = str(first["loc"][0]) if first["loc"] else "?"
     message = re.sub(r"^Value error, ", "", first["msg"])
-    if first["type"] == "string_type":
-        message = f"write it in quotes, as {str(first['input'])!r}"
+    if first["type"] == "string_type" and not isinstance(first["input"], list | dict):
+        message = f"write it in quotes, as {str(first['input']).lower()!r}"
     if first["type"] == "extra_forbidden":
         return UsageError(f"unknown setting {key!r}", _nearest(key, tuple(Settings.model_fields)))
     origin = _origin(key, flags)

@@ -83,7 +83,12 @@ def test_readonly_and_ascii_are_switches_of_every_layer(home, monkeypatch):
     assert load_settings(ascii_only=True).ascii_only
 
 
-def test_a_number_where_words_belong_is_to_be_put_in_quotes(home):
-    write(home / "project" / "kbtui.toml", "budget = 5\n")
-    with pytest.raises(UsageError, match=r"budget .* is 5; write it in quotes, as '5'"):
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [("5", "is 5; write it in quotes, as '5'"), ("true", "is True; write it in quotes, as 'true'"),
+     ('["2m"]', r"is \['2m'\]; input should be a valid string")],
+)  # fmt: skip
+def test_a_number_where_words_belong_is_to_be_put_in_quotes(home, written, told):
+    write(home / "project" / "kbtui.toml", f"budget = {written}\n")
+    with pytest.raises(UsageError, match=f"budget .* {told}$"):
         load_settings()
