@@ -96,11 +96,12 @@ def _by_its_kind(state: RunState, structure: str, comparison: Comparison, score:
     there tells more of how they compare on all shapes than how structures do.
     """
     held = state.tried.get(state.incumbents.get(MEASURE, ""))
+    best = held.results[MEASURE].score if held else None
     known = _measured_like_it(state, structure)
-    if held is None or known is None:
+    if not best or known is None:
         return None
     at_screen, measured = known
-    best, reach = held.results[MEASURE].score or 0.0, score * comparison.high / comparison.ratio * measured / at_screen
+    reach = score * comparison.high / comparison.ratio * measured / at_screen
     if reach < policy.screen_slack * best:
         return None
     kept = f"{structure} keeps {measured / at_screen:.2f} of its speed here on all shapes"

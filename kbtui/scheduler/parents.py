@@ -50,8 +50,10 @@ def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float =
 
 
 def _drafts_left(state: RunState, policy: Policy) -> list[_Option]:
-    """The drafts beside the first of every structure: they promise what those that lead their structures do on average,
-    less with every question that brought no structure."""
+    """The drafts beside the first of every structure, as one option at most.
+
+    They promise what those that lead their structures do on average, less with every question about no parent.
+    """
     heads = [promised for _, promised in best_of_each(state, lambda _: True)]
     if ("playbook", None) in state.exhausted or not heads:
         return []

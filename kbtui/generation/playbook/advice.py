@@ -92,7 +92,7 @@ def advise(spec: ProblemSpec, device: DeviceSpec, rule: Rule | None, n_dims: int
 
 
 def _elements(size: Size) -> int:
-    """The largest product of all but one dim: a shape's largest tensor, about."""
+    """The product of all dims, by which a problem's shapes are told apart: no tensor need have so many."""
     product = 1
     for n in size.dims:
         product *= n
