@@ -69,6 +69,18 @@ def test_what_fails_outside_the_compiler_is_none(compiler: Compiler, source: str
     assert (verdict.kind, verdict.reason) == (VerdictKind.REJECTED, reason), verdict
 
 
+def test_what_fails_as_nobody_foresaw_is_compiled_anew(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    def defect(source: str, names: tuple[str, ...]) -> None:
+        raise RuntimeError("nobody foresaw this")
+
+    unreadable = "x = = 1  # as nobody foresaw\n"
+    with monkeypatch.context() as patched:
+        patched.setattr(compiler, "_compile", defect)
+        with pytest.raises(RuntimeError, match="nobody foresaw"):
+            compiler.submit(unreadable).result(timeout=60)
+    assert compiler.submit(unreadable).result(timeout=60).verdict.reason is Reason.SYNTAX
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [

@@ -230,7 +230,10 @@ class Compiler:
 
 
 def _is_excused(compiled: "Future[CompileReport]") -> bool:
-    return compiled.done() and not compiled.cancelled() and compiled.result().verdict.kind is VerdictKind.UNVERIFIED
+    """Whether it failed and not by the candidate's fault; also where nobody foresaw how."""
+    if not compiled.done() or compiled.cancelled():
+        return False
+    return compiled.exception() is not None or compiled.result().verdict.kind is VerdictKind.UNVERIFIED
 
 
 def _failed(why: str) -> CompileReport:
