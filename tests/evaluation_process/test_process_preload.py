@@ -1,6 +1,10 @@
 """What a zygote imports for its children."""
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from kbtui.evaluation.process import Zygote, preload
 from tests.evaluation_process.conftest import ROLES, ROOT
@@ -19,3 +23,22 @@ def test_torch_compile_is_imported_for_children_that_use_it_and_no_gpu_is_touche
     assert not found["left_in_environment"]
     assert found["threads"] == 1
     assert limited == 3
+
+
+@pytest.mark.parametrize("chosen", [None, "0"])
+def test_how_somebody_chose_to_look_for_a_gpu_holds_again_afterwards(
+    chosen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile: list[str | None] = []
+
+    def absent(name: str) -> None:
+        meanwhile.append(os.environ.get(preload._BY_NVML))
+        raise ImportError(name)
+
+    monkeypatch.delenv(preload._BY_NVML, raising=False)
+    if chosen is not None:
+        monkeypatch.setenv(preload._BY_NVML, chosen)
+    monkeypatch.setattr(preload, "importlib", SimpleNamespace(import_module=absent))
+    preload._load_compilers()
+    assert set(meanwhile) == {"1"}
+    assert os.environ.get(preload._BY_NVML) == chosen

@@ -60,6 +60,7 @@ def load() -> None:
 
 def _load_compilers() -> None:
     """With their key, a hash over their own text, which every process that asks their cache needs."""
+    chosen = os.environ.get(_BY_NVML)
     os.environ[_BY_NVML] = "1"
     for name in _COMPILERS:
         with contextlib.suppress(ImportError):
@@ -67,6 +68,8 @@ def _load_compilers() -> None:
     with contextlib.suppress(ImportError, OSError):
         importlib.import_module("torch._inductor.codecache").torch_key()
     del os.environ[_BY_NVML]
+    if chosen is not None:
+        os.environ[_BY_NVML] = chosen
 
 
 def report() -> dict[str, Any]:
