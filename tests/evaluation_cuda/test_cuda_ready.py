@@ -10,6 +10,7 @@ import pytest
 
 from kbtui.errors import EngineError
 from kbtui.evaluation.baselines import NAMES
+from kbtui.evaluation.devices import cuda
 from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.cuda_opened import OpenedProblem
 from kbtui.evaluation.devices.cuda_sides import OpponentError, Side, Sides
@@ -67,6 +68,23 @@ def test_what_could_be_started_is_compared_with_from_then_on(tmp_path: Path) -> 
     device.ready(("max-autotune", "copy"))
     assert device._opened is not None
     assert device._opened.baselines == ("eager", "copy", "max-autotune")
+
+
+def test_a_device_that_cannot_start_all_that_starts_children_leaves_none_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    def zygote(log: Path, **_: object) -> Any:
+        if made:
+            raise OSError(28, "No space left on device")
+        made.append(SimpleNamespace(is_closed=False, close=lambda: setattr(made[0], "is_closed", True)))
+        return made[0]
+
+    monkeypatch.setattr(cuda, "Zygote", zygote)
+    with pytest.raises(OSError, match="No space left"):
+        CudaDevice("cuda:0", tmp_path, baselines=("compile",))
+    assert made[0].is_closed
 
 
 def test_nothing_is_readied_before_a_problem_is_open(tmp_path: Path) -> None:

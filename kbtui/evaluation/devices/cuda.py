@@ -84,8 +84,10 @@ class CudaDevice:
             "CUDA_VISIBLE_DEVICES": visible, "KBTUI_DEVICE": "cuda", "TRITON_CACHE_DIR": str(self._cache("driver")),
         }  # fmt: skip
         self._zygote = Zygote(workspace / "scratch" / "zygote.log", interpret=False, env=self._env)
-        self._compiling = self._zygote_of_compilers() if any(name in COMPILED for name in baselines) else None
+        self._compiling: Zygote | None = None
         try:
+            if any(name in COMPILED for name in baselines):
+                self._compiling = self._zygote_of_compilers()
             self.spec = self._look(key)
         except BaseException:
             self.close()
