@@ -26,6 +26,8 @@ NUM_WARPS = 4
 STAGES = 3
 PRECISION = "tf32x3"
 N_SMS = 132
+# Of a column of pixels that a product takes; with twice as many, fp32's two parts of bands and pixels spill.
+K_BYTES = 128
 
 
 @triton.jit
@@ -153,10 +155,16 @@ def columns_of(width, out_w, kernel_w):
     return max(COLUMNS, triton.next_power_of_2(4 * halo)), halo
 
 
-def rows_of(outs, ins, kernel_h):
+def ins_of(in_per_group, kernel_h, most_k):
+    """Input channels of a step: as many as leave room for the rows of one output row."""
+    least_met = triton.next_power_of_2((kernel_h - 1) * DILATION + 1)
+    return min(IN_CHANNELS, triton.next_power_of_2(in_per_group), max(1, most_k // least_met))
+
+
+def rows_of(outs, ins, kernel_h, most_k):
     """Rows of a block, and the sides of its bands: the rows that it meets are a power of two."""
     rows, met = 1, triton.next_power_of_2((kernel_h - 1) * DILATION + 1)
-    while met <= 64:
+    while met <= 64 and met * ins <= most_k:
         fitting = (met - (kernel_h - 1) * DILATION - 1) // STRIDE + 1
         if fitting > 1 and triton.next_power_of_2(fitting) * outs > LEFT:
             break
@@ -171,19 +179,23 @@ def kernel_function(x, weight):
     out_per_group, in_per_group = c_out // n_groups, weight.shape[1]
     columns, halo = columns_of(width, out_w, kernel_w)
     outs = min(OUT_CHANNELS, triton.next_power_of_2(out_per_group))
-    ins = min(IN_CHANNELS, triton.next_power_of_2(in_per_group))
-    rows, m, k = rows_of(outs, ins, kernel_h)
+    most_k = K_BYTES // x.element_size()
+    ins = ins_of(in_per_group, kernel_h, most_k)
+    rows, m, k = rows_of(outs, ins, kernel_h, most_k)
     n_out_tiles, n_blocks = triton.cdiv(out_per_group, outs), triton.cdiv(out_h, rows)
     column_tiles = triton.cdiv(out_w * STRIDE, columns - 2 * halo)
     strips = n_images * n_groups * n_out_tiles * column_tiles
     walks = triton.cdiv(n_blocks, triton.cdiv(strips * n_blocks, N_SMS * PROGRAMS_PER_SM))
     # By pairs the sums take more registers: with fp32's three passes an SM would hold two programs rather than three.
     by_pairs = STRIDE == 1 and x.element_size() == 2
+    # Bands that are loaded anew in each step, and where they lie, take the registers of more warps.
+    in_tiles = triton.cdiv(in_per_group, ins)
+    warps = NUM_WARPS if in_tiles == 1 else max(8, NUM_WARPS)
     banded_product[(strips * walks,)](
         x, weight, out, *x.stride(), *weight.stride(), *out.stride(), height, width, out_h, out_w, n_groups,
         in_per_group, out_per_group, n_out_tiles, walks, column_tiles, triton.cdiv(n_blocks, walks),
-        IN_TILES=triton.cdiv(in_per_group, ins), HALO=halo, ROWS=rows, COLUMNS=columns, M=m, K=k, OUT=outs, IN=ins,
+        IN_TILES=in_tiles, HALO=halo, ROWS=rows, COLUMNS=columns, M=m, K=k, OUT=outs, IN=ins,
         KERNEL_H=kernel_h, KERNEL_W=kernel_w, STRIDE=STRIDE, PADDING=PADDING, DILATION=DILATION, STAGES=STAGES,
-        BY_PAIRS=by_pairs, PRECISION=PRECISION, num_warps=NUM_WARPS,
+        BY_PAIRS=by_pairs, PRECISION=PRECISION, num_warps=warps,
     )  # fmt: skip
     return out
