@@ -24,8 +24,9 @@ from kbtui.problems import load_problem
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 H200 = DATA_SHEETS["h200"]
-#: How much slower than the best that was measured a configuration may be to count as found.
-CLOSE = 1.02
+#: How much slower than the best that was measured a configuration may be to count as found: what is kept comes from
+#: several machines and calls, from one to the next of which eager's own times differ by as much (23.7 us and 24.8).
+CLOSE = 1.04
 #: Drafts among which the fastest structure must be; the first answer of a search has six.
 FIRST = 4
 MEASURED = ("softmax", "rms_norm", "mat_vec", "linear_relu_div")
@@ -197,8 +198,9 @@ def test_narrow_groups_are_no_products_and_wide_features_are_two():
     narrow, wide = (order_of("group_conv", 16, c, c, 64, 64, g) for c, g in ((64, 8), (256, 2)))
     assert narrow[-1] == "conv_channels_last"
     assert wide[0] == "conv_implicit_product"
-    half = RULES["conv"][0](Size((16, 64, 64, 128, 128, 8), 2), H200)
-    assert half[0] == Suit("conv_banded_product", {"NUM_WARPS": 2})
+    for groups in (8, 16):
+        half = RULES["conv"][0](Size((16, 64, 64, 128, 128, groups), 2), H200)
+        assert half[0] == Suit("conv_banded_product", {"NUM_WARPS": 2, "PROGRAMS_PER_SM": 3})
     assert narrow[:2] == ["conv_row_block", "conv_banded_product"]
     assert order_of("sdp_attn", 32, 32, 512, 1024)[:2] == ["attention_described", "attention_two_products"]
     assert RULES["attention"][0](Size((32, 32, 512, 1024), 4), H200)[0].entry == "attention_two_products"

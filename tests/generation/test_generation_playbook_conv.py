@@ -64,3 +64,17 @@ def test_narrow_tiles_with_strides_share_their_edges(interpret):
 
 def test_half_precision_is_summed_in_full(interpret):
     assert_right(jobs := jobs_of("group_conv", WIDE, "float16", names=BY_TILES), interpret(jobs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_wide_groups_and_ragged_rows_spill_no_registers(dtype, compile_for):
+    """Many input channels for few output channels; several steps of them; rows that begin at no vector of pixels."""
+    wide = {"batch": 1, "c_in": 64, "c_out": 32, "height": 63, "width": 65, "groups": 1}
+    ragged = {"batch": 2, "c_in": 35, "c_out": 14, "height": 31, "width": 33, "groups": 7}
+    jobs = [job for dims in (wide, ragged) for job in jobs_of("group_conv", dims, dtype, ("conv_banded_product",))]
+    jobs += jobs_of("group_conv", ragged | {"c_out": 70}, dtype, ("conv_direct_group",))
+
+    rows = compile_for(80, jobs)
+
+    spilled = [[kernel["spill_bytes"] for kernel in row["kernels"]] for row in rows]
+    assert spilled == [[0]] * 3, rows

@@ -100,8 +100,7 @@ def mat_vec(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     suits = {
         "one_row": _suit("matvec_one_row", {"NUM_WARPS": warps}, TILE=tile),
         "persistent": _suit("matvec_persistent", {}, TILE=tile),
-        # Two rows share each read of the vector.
-        "split_k": _suit("matvec_split_k", {"ROWS": 2}, TILE=tile),
+        "split_k": _suit("matvec_split_k", {}, TILE=tile),
         "split_k_atomic": _suit("matvec_split_k_atomic", {}, TILE=tile),
         "row_block": _suit("matvec_row_block", {}, TILE=tile),
     }
@@ -189,17 +188,21 @@ def linear_relu_div(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
 def conv(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     _, c_in, c_out, _, _, groups = size.dims
     channels = min(c_in, c_out) // max(groups, 1)
-    # With half as many bytes to load a program's columns are enough work for two warps.
+    # With half as many bytes to load a program's columns are enough work for two warps; three programs an SM walk
+    # down more blocks each (36.5 and 77.8 us on two shapes, four 42.9 and 80.1).
     half = size.item_bytes == 2
-    banded = Suit("conv_banded_product", {"NUM_WARPS": 2} if half else {})
+    banded = Suit("conv_banded_product", {"NUM_WARPS": 2, "PROGRAMS_PER_SM": 3} if half else {})
     products = (Suit("conv_implicit_product"), Suit("conv_channels_last"))
     direct = (Suit("conv_row_block"), Suit(OTHERS))
     # A tensor core's 16 rows are two of the image's with eight channels: in bands nothing of them is padding, and one
-    # pass of half precision is cheap. fp32's three passes cost what direct sums do; fewer channels multiply by zeros.
+    # pass of half precision is cheap, with four channels still (77.8 us, direct sums 82.0). fp32's three passes cost
+    # what direct sums do with eight; fewer multiply by zeros.
     if channels >= TENSOR_ROWS:
         return (*products, *direct, banded)
+    if half and 4 * channels >= TENSOR_ROWS:
+        return (banded, *direct, *products)
     if 2 * channels >= TENSOR_ROWS:
-        return (banded, *direct, *products) if half else (direct[0], banded, direct[1], *products)
+        return (direct[0], banded, direct[1], *products)
     return (*direct, banded, *products)
 
 

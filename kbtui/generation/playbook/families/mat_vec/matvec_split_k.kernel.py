@@ -1,8 +1,8 @@
 """Matrix-vector product, the long dimension split among programs, partial sums added in a second kernel.
 
-y_i = sum_p sum_{k in part p} A_ik b_k. As many parts as give every SM PROGRAMS_PER_SM programs, whole tiles each. Sums
-are added in a fixed order, so that every call gives the same bits; on Hopper the second kernel is launched as a
-dependent (PTX griddepcontrol), placed while the first still runs.
+y_i = sum_p sum_{k in part p} A_ik b_k. As many parts as give every SM PROGRAMS_PER_SM programs, whole tiles each; the
+rows of a program share each read of the vector. Sums are added in a fixed order, so that every call gives the same
+bits; on Hopper the second kernel is launched as a dependent (PTX griddepcontrol), placed while the first still runs.
 """
 
 import torch
@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-ROWS = 1
+ROWS = 2
 TILE = 4096
 NUM_WARPS = 16
 PROGRAMS_PER_SM = 4
