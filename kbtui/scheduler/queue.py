@@ -64,10 +64,10 @@ def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -
         return (may_profile and _diagnose_first(state, proposal, policy)) or proposal
     if confirm := _confirm_now(state, policy):
         return confirm
-    if upper and (state.just_proposed or not lower):
-        return upper[0]
     if lower:
-        return lower[0]
+        return (state.just_proposed and _meanwhile(state, upper)) or lower[0]
+    if upper:
+        return upper[0]
     if room and (why := awaited(state, wall_s, policy)):
         return Wait(why)
     if best := best_unconfirmed(state, policy):
@@ -92,6 +92,12 @@ def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
     queued += [(t, PROFILE) for t in state.waiting(PROFILE) if t.pinned or t.candidate.id == leader]
     queued.sort(key=lambda q: _place(state, *q))
     return [Evaluate(t.candidate.id, rung) for t, rung in queued]
+
+
+def _meanwhile(state: RunState, upper: list[Evaluate]) -> Evaluate | None:
+    """What fills the seconds in which new sources compile: no profile, unless a person asked for it, for it lasts longer
+    and its kernel may have been overtaken by then."""
+    return next((u for u in upper if u.rung < PROFILE or state.tried[u.candidate].pinned), None)
 
 
 def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:

@@ -130,6 +130,18 @@ def test_the_leaders_profile_waits_until_who_did_well_at_the_screen_is_measured(
     assert action_of(replace(state, just_proposed=True)) == Evaluate(waits.candidate.id, MEASURE)
 
 
+def test_no_profile_fills_the_seconds_in_which_sources_compile_unless_a_person_asked_for_it() -> None:
+    state = copy.deepcopy(measured_leader())
+    leader = state.tried[state.incumbents[MEASURE]]
+    others = [t for t in state.tried.values() if t is not leader]
+    for tried in others:
+        tried.waiting_at = None
+    others[-1].waiting_at, state.just_proposed = SCREEN, True
+    assert action_of(state) == Evaluate(others[-1].candidate.id, SCREEN)
+    leader.pinned = True
+    assert action_of(state) == Evaluate(leader.candidate.id, PROFILE)
+
+
 def test_a_parent_is_profiled_before_a_generator_that_reads_diagnoses_is_asked_about_it() -> None:
     state = copy.deepcopy(next(s for s in STATES if s.all_drafted and isinstance(action_of(s), Propose)))
     state.started = replace(state.started, generators=("llm",)) if state.started else None
