@@ -95,8 +95,8 @@ def _upper(state: RunState, may_profile: bool) -> list[Evaluate]:
 
 
 def _meanwhile(state: RunState, upper: list[Evaluate]) -> Evaluate | None:
-    """What fills the seconds in which new sources compile: no profile, unless a person asked for it, for it lasts longer
-    and its kernel may have been overtaken by then."""
+    """What fills the seconds in which new sources compile: no profile, unless a person asked for it, for that lasts
+    longer and its kernel may have been overtaken by then."""
     return next((u for u in upper if u.rung < PROFILE or state.tried[u.candidate].pinned), None)
 
 
