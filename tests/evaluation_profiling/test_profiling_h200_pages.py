@@ -97,7 +97,7 @@ def _as_measured(spec: Any, device: DeviceSpec, outcome: dict[str, Any], profile
 @pytest.mark.parametrize("pool", sorted(POOLS.glob("*.gz")), ids=lambda p: p.name)
 def test_kernels_of_a_search_that_keep_device_memory_busy_are_told_so(pool: Path) -> None:
     seen = list(_profiled(pool))
-    assert len(seen) >= 5
+    assert len(seen) >= (3 if "-full" in pool.name else 5)
     for structure, found, profile in seen:
         busy = (profile.metric(metrics.DRAM_PCT) or 0.0) >= 66
         memory = found.findings[0].bottleneck in {Bottleneck.AT_BOUND, Bottleneck.DRAM}
