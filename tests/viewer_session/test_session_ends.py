@@ -36,8 +36,8 @@ def test_a_signal_ends_the_viewer_alone(search, seen, number):
     search.goes_on()
 
 
-# Slow, so left to the whole campaign: in a run of all tests it waited its 90 s in vain, twice of twice, and by itself or
-# with its folder never. Why is not understood yet.
+# Slow, so left to the whole campaign: in a run of all tests it waited its 90 s in vain, twice of twice, and by itself
+# or with its folder never. Why is not understood yet.
 @pytest.mark.slow
 def test_a_closed_terminal_ends_the_viewer_alone(search, seen):
     shell, pid = seen
