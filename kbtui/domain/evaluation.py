@@ -1,11 +1,12 @@
 """What the engine asks of the evaluation plane, and what it gets back."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from kbtui.domain.candidate import ArtifactRef, Attachment
-from kbtui.domain.measurement import Measurement
+from kbtui.domain.measurement import Comparison, Measurement
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
-from kbtui.domain.rung import Rung
+from kbtui.domain.rung import CONFIRM, Rung
 from kbtui.domain.verdict import Verdict
 
 
@@ -34,6 +35,20 @@ class EvaluationRequest:
     first: Opponent | None
     champion: Opponent | None = None
     baselines: tuple[str, ...] | None = None
+
+    @property
+    def to_beat(self) -> dict[str, Opponent]:
+        """By name, whom it must be faster than to win: the incumbent, and at a confirmation the first kernel too."""
+        named = {self.incumbent.id: self.incumbent} if self.incumbent else {}
+        if self.first and (self.rung.index == CONFIRM or not named) and self.first.id not in named:
+            named["first"] = self.first
+        return named
+
+    def with_first(self, found: Sequence[Comparison]) -> tuple[Comparison, ...]:
+        """What was found, the first kernel by that name too where it is the incumbent."""
+        if self.first is None or self.incumbent is None or self.first.id != self.incumbent.id:
+            return tuple(found)
+        return (*found, *(replace(c, against="first") for c in found if c.against == self.first.id))
 
 
 @dataclass(frozen=True, slots=True)

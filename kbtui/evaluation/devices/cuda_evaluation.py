@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from kbtui.domain.candidate import Attachment
-from kbtui.domain.evaluation import Evaluated, EvaluationRequest, Opponent, RungOutcome
+from kbtui.domain.evaluation import Evaluated, EvaluationRequest, RungOutcome
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.problem import Shape, ShapeRole
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
@@ -209,7 +209,7 @@ class Evaluation:
             gated.worker.stands_still(STILL_TIMEOUT_S)
         baselines = self._baselines if self.rung.index == CONFIRM else ()
         unstable = [self._process_pair(log, baselines) for _ in range(self.rung.process_pairs)]
-        met = [self._compared(log, name) for name in self._to_beat]
+        met = [self._compared(log, name) for name in self.request.to_beat]
         unstable += [self._process_pair(log, ()) for _ in range(n_further(self.rung, met))]
         return next(filter(None, unstable), None)
 
@@ -229,22 +229,13 @@ class Evaluation:
             match.judge_last()
             return match.unstable
 
-    @property
-    def _to_beat(self) -> dict[str, Opponent]:
-        """Whom a candidate meets in fresh processes and must be faster than to win: all but the baselines."""
-        request = self.request
-        named = {request.incumbent.id: request.incumbent} if request.incumbent else {}
-        if request.first and (self.rung.index == CONFIRM or not named) and request.first.id not in named:
-            named["first"] = request.first
-        return named
-
     def _fresh_sides(self, held: contextlib.ExitStack, baselines: tuple[str, ...]) -> tuple[Side, tuple[Side, ...]]:
         """All children of one process pair, started at the same time."""
         sides, request = self.opened.sides, self.request
         _ = sides.referee
         with ThreadPoolExecutor(max_workers=8) as threads:
             mine = threads.submit(sides.candidate, request.candidate, request.source)
-            others = [threads.submit(sides.opponent, name, o.source) for name, o in self._to_beat.items()]
+            others = [threads.submit(sides.opponent, name, o.source) for name, o in request.to_beat.items()]
             others += [threads.submit(sides.baseline, name) for name in baselines]
         started = [future.result().worker for future in (mine, *others) if future.exception() is None]
         held.callback(_kill_all, started)
@@ -273,11 +264,7 @@ class Evaluation:
 
     def _comparisons(self, log: MatchLog) -> tuple[Comparison, ...]:
         names = list(dict.fromkeys(name for process in log.processes for name in process))
-        found = [self._compared(log, name) for name in names]
-        first = self.request.first
-        if first and self.request.incumbent and first.id == self.request.incumbent.id:
-            found += [replace(c, against="first") for c in found if c.against == first.id]
-        return tuple(found)
+        return self.request.with_first([self._compared(log, name) for name in names])
 
     def _compared(self, log: MatchLog, name: str) -> Comparison:
         if self.rung.process_pairs > 1:

@@ -121,15 +121,11 @@ class ReplayDevice:
         matches, rung = self._matches(candidate, mine, request, on_sample), request.rung
         for match in matches:
             match.play(max(rung.process_pairs, 1))
-        deciding = [m for m in matches if m.against in _to_beat(request)]
+        deciding = [m for m in matches if m.against in request.to_beat]
         n_more = n_further(rung, [m.comparison() for m in deciding])
         for match in deciding:
             match.play(n_more)
-        found = [match.comparison() for match in matches]
-        first, incumbent = request.first, request.incumbent
-        if first and incumbent and first.id == incumbent.id:
-            found += [replace(c, against="first") for c in found if c.against == first.id]
-        return tuple(found), n_more
+        return request.with_first([match.comparison() for match in matches]), n_more
 
     def _matches(
         self, candidate: PoolCandidate, mine: Times, request: EvaluationRequest, on_sample: SampleSink
@@ -149,11 +145,8 @@ class ReplayDevice:
 
     def _opponents(self, request: EvaluationRequest) -> list[tuple[str, str, Times]]:
         """(name, key of the draw, times) of everyone a measurement on this rung would meet."""
-        rung, first, incumbent = request.rung, request.first, request.incumbent
-        named = [(incumbent.id, incumbent)] if incumbent else []
-        if first and (not incumbent or (rung.index == CONFIRM and first.id != incumbent.id)):
-            named.append(("first", first))
-        found = [(name, source_sha(o.source), self._times(o, rung)) for name, o in named]
+        rung = request.rung
+        found = [(name, source_sha(o.source), self._times(o, rung)) for name, o in request.to_beat.items()]
         if rung.index == CONFIRM:
             baselines = [b for b in self.pool.header.report.baselines if b.measurement]
             found += [(b.name, b.name, baseline_times(b.measurement.timings)) for b in baselines if b.measurement]
@@ -162,11 +155,6 @@ class ReplayDevice:
     def _times(self, opponent: Opponent, rung: Rung) -> Times:
         held = self.pool.by_sha.get(source_sha(opponent.source))
         return times_of(held, rung.index) if held else {}
-
-
-def _to_beat(request: EvaluationRequest) -> set[str]:
-    """Whom a candidate must be faster than to win: no baseline."""
-    return {request.incumbent.id if request.incumbent else "first", "first"}
 
 
 def _not_further(outcome: RungOutcome, rung: int) -> RungOutcome:
