@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import select
 import signal
 import sys
 import time
@@ -26,6 +27,8 @@ _SETTLED_AFTER_S = 2.0
 _SWITCH_S = 0.001
 #: How long a full queue may stay full before it is looked whether anybody still empties it.
 _DEAD_AFTER_S = 0.2
+#: How soon a viewer ends whose terminal went without a signal.
+_LOOKS_AT_TERMINAL_EVERY_S = 1.0
 
 
 def run_viewer(
@@ -43,8 +46,8 @@ def run_viewer(
     """Show a run, or the list of runs for None, until the user leaves; the caller prints the exit's lines.
 
     ``resume`` starts an engine on a run (on another thread) and returns what to say of it in one line; ``keys`` are
-    key ids to other keys. A hang-up or a termination of the terminal leaves as ``q`` does. Raises UsageError on a
-    theme or a key that is not there.
+    key ids to other keys. A hang-up, a termination or the end of the terminal leaves as ``q`` does. Raises UsageError
+    on a theme or a key that is not there.
     """
     check_theme(theme)
     more = {} if copy_folder is None else {"copy_folder": copy_folder}
@@ -58,7 +61,7 @@ def run_viewer(
 
 
 class _Signalled(Viewer):
-    """The viewer on a real terminal: SIGHUP and SIGTERM end it in order, and the line is not flooded."""
+    """The viewer on a real terminal: its end, SIGHUP and SIGTERM end it in order, and the line is not flooded."""
 
     thrift: Thrift | None = None
 
@@ -71,8 +74,7 @@ class _Signalled(Viewer):
         driver, self.thrift = self._driver, Thrift(at_s=time.monotonic())
         if driver is not None:
             thrift, write = self.thrift, driver.write
-            # Only a terminal has a writing thread; a browser is written to directly.
-            send = partial(_send, driver) if hasattr(driver, "_writer_thread") else write
+            send = partial(_send, driver) if self._is_on_a_terminal() else write
 
             def counted(text: str) -> None:
                 thrift.sent(len(text), time.monotonic())
@@ -86,7 +88,29 @@ class _Signalled(Viewer):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGHUP, signal.SIGTERM):
             loop.add_signal_handler(number, self.action_leave)
+        if self._is_on_a_terminal():
+            self.set_interval(_LOOKS_AT_TERMINAL_EVERY_S, self._leave_with_the_terminal)
         self.set_timer(_SETTLED_AFTER_S, _collect_from_now_on)
+
+    def _is_on_a_terminal(self) -> bool:
+        """Only a terminal's driver has a writing thread; a browser is written to directly."""
+        return hasattr(self._driver, "_writer_thread")
+
+    def _leave_with_the_terminal(self) -> None:
+        """The kernel sends SIGHUP to the session's leader alone, and passes it on when that ends.
+
+        A leader that ignores it, as a shell under nohup does, waits for its viewer instead; and Textual takes the dead
+        terminal for one where nothing was typed, and reads it again at once, for ever.
+        """
+        if _is_cut_off(0):
+            self.action_leave()
+
+
+def _is_cut_off(terminal: int) -> bool:
+    """Whether nothing is behind a terminal any more: its window was closed, or its line dropped."""
+    looking = select.poll()
+    looking.register(terminal, 0)
+    return any(state & (select.POLLHUP | select.POLLERR) for _, state in looking.poll(0))
 
 
 def _send(driver: Any, text: str) -> None:

@@ -93,7 +93,9 @@ class Terminal:
             environment = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "KBTUI_REFRESH_HZ": "4"}
             environment.pop("NO_COLOR", None)
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as after a login, even where nohup runs the tests
             os.execvpe(words[0], words, environment)
+        os.set_inheritable(self.fd, False)  # one opened later, holding this, would keep it from closing
 
     def until(self, pattern: bytes, since: int = 0, limit_s: float = LIMIT_S) -> int:
         """Read until the pattern has come; returns where it ends."""

@@ -13,9 +13,10 @@ UP = rb"c0001"
 
 
 @pytest.fixture
-def seen(search, terminal):
-    """A viewer that a shell has started, up and drawn, and its process."""
-    shell = terminal("sh", "-c", f"{shlex.join(viewer_words(search))}; echo ended $?; exec cat")
+def seen(request, search, terminal):
+    """A viewer that a shell has started, after what a test asks for, up and drawn, and its process."""
+    before = getattr(request, "param", "")
+    shell = terminal("sh", "-c", f"{before}{shlex.join(viewer_words(search))}; echo ended $?; exec cat")
     shell.until(UP)
     (pid,) = search.viewers()
     assert not shell.is_sane()
@@ -36,9 +37,8 @@ def test_a_signal_ends_the_viewer_alone(search, seen, number):
     search.goes_on()
 
 
-# Slow, so left to the whole campaign: in a run of all tests it waited its 90 s in vain, twice of twice, and by itself
-# or with its folder never. Why is not understood yet.
-@pytest.mark.slow
+# A shell that ignores the hang-up, as under nohup, waits for its viewer, which then is told of nothing.
+@pytest.mark.parametrize("seen", ["", "trap '' HUP; "], ids=["heard", "ignored"], indirect=True)
 def test_a_closed_terminal_ends_the_viewer_alone(search, seen):
     shell, pid = seen
     shell.close()
