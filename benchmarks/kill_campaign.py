@@ -39,7 +39,7 @@ from store.lock import LockHolder, lock_holder
 from store.reader import Reader
 from store.workspace import Workspace, open_workspace
 
-POOL = Path(__file__).parent / "pools" / "softmax-h200-2026-11-30.jsonl.gz"
+POOL = Path(__file__).parent / "pools" / "softmax-h200-full.jsonl.gz"
 START_S = 90.0
 END_S = 600.0
 GONE_S = 2.0

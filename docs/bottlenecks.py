@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks/results/h200-2026-11-30/planted.json"
 #: Where the counters of a sample's first kernel are kept, by the shape they were taken on: ncu's page, or a pool.
 FIRST_PAGES = {("softmax", "4096x16384"): ROOT / "tests/data/ncu/softmax_first_h200.csv"}
-FIRST_POOLS = {("mat_vec", "256x131072"): ROOT / "benchmarks/pools/mat_vec-h200-2026-11-30.jsonl.gz"}
+FIRST_POOLS = {("mat_vec", "256x131072"): ROOT / "benchmarks/pools/mat_vec-h200-full.jsonl.gz"}
 #: Plants on those shapes, by the sample whose first kernel is their parent.
 SHOWN = {"softmax_spills": "softmax", "softmax_bank_conflicts": "softmax", "mat_vec_one_warp": "mat_vec"}
 SIZE = (150, 31)

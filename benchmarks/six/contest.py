@@ -70,9 +70,10 @@ class Entrant:
 
     @property
     def _diagnosis(self) -> str | None:
-        """Of the highest rung that gave one."""
+        """Of the highest rung that read counters; of the highest that gave one, where none did."""
         given = [r.outcome.diagnosis for _, r in sorted(self.tried.results.items()) if r.outcome.diagnosis]
-        return f"{given[-1].sentence} ({given[-1].source})" if given else None
+        told = next((d for d in reversed(given) if d.source == "counters"), given[-1] if given else None)
+        return f"{told.sentence} ({told.source})" if told else None
 
 
 @dataclass(frozen=True, slots=True)

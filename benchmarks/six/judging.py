@@ -1,5 +1,6 @@
 """What a case's numbers amount to: reached or not, a win or PyTorch kept, how much of the memory's rate. Pure."""
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,14 +42,22 @@ class Bound(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """GB/s of the champion (the operation's least bytes over its time) and of the ceiling in the same turns."""
+    """GB/s of the champion (the operation's least bytes over its time) and of the ceiling in the same turns.
+
+    ``running_share``: the champion's part of the ceiling with an empty kernel's time taken off both.
+    """
 
     champion_gb_s: float
     ceiling_gb_s: float
+    running_share: float
 
     @property
     def share(self) -> float:
         return self.champion_gb_s / self.ceiling_gb_s
+
+    @property
+    def enough(self) -> bool:
+        return self.share >= BANDWIDTH_ASKED
 
 
 def tolerance(case: Case) -> float:
@@ -117,7 +126,15 @@ def bandwidth(case: Case, record: CaseRecord) -> Bandwidth | None:
     ceiling = record.contest.beside(case.ceiling)
     if record.kind != MEASURED or ceiling is None or not ceiling.us:
         return None
-    return Bandwidth(record.bytes_moved / record.contest.us / 1e3, CEILING_BYTES / ceiling.us / 1e3)
+    us, launch_us = record.contest.us, record.device.launch_us
+    at_ceiling_us = record.bytes_moved / CEILING_BYTES * (ceiling.us - launch_us)
+    running = at_ceiling_us / (us - launch_us) if us > launch_us else math.inf
+    return Bandwidth(record.bytes_moved / us / 1e3, CEILING_BYTES / ceiling.us / 1e3, running)
+
+
+def asked_bandwidth(case: Case, record: CaseRecord) -> Bandwidth | None:
+    """Of a case that memory bounds; None of others, of which none is asked."""
+    return bandwidth(case, record) if bound(case, record) is Bound.MEMORY else None
 
 
 def _compiled(contest: Contest) -> tuple[Against, ...]:

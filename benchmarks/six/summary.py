@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmarks.six import judging
 from benchmarks.six.cases import Case
-from benchmarks.six.judging import Bound, Standing, Target
+from benchmarks.six.judging import Standing, Target
 from benchmarks.six.marks import told
 from benchmarks.six.record import CHAMPION, DRAFT, FIRST, Against, CaseRecord
 from kbtui.domain.wording import counted, signed
@@ -63,11 +63,10 @@ def _wins(measured: Measured) -> str:
 
 
 def _bandwidth(measured: Measured) -> str:
-    bound = [(c, judging.bandwidth(c, r)) for c, r in measured if judging.bound(c, r) is Bound.MEMORY]
-    known = [(case, found) for case, found in bound if found is not None]
+    known = [(c, found) for c, r in measured if (found := judging.asked_bandwidth(c, r)) is not None]
     if not known:
         return f"{NOT_MEASURED}."
-    short = [f"{name_of(c)} {100 * b.share:.0f} %" for c, b in known if b.share < judging.BANDWIDTH_ASKED]
+    short = [f"{name_of(c)} {100 * b.share:.0f} %" for c, b in known if not b.enough]
     return _sentence(f"{len(known) - len(short)} of {len(known)}", short)
 
 

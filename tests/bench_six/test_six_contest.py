@@ -13,8 +13,10 @@ from benchmarks.six.record import read_records, write_record
 from kbtui.domain.candidate import Attachment, Candidate, Origin
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Baseline, Evaluated, EvaluationRequest, ProblemReport, RungOutcome
+from kbtui.domain.event import Decision, RungCompleted
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.domain.problem import Problem
+from kbtui.domain.profile import Diagnosis
 from kbtui.domain.verdict import Proof, Reason, rejected, unverified, verified
 from kbtui.engine.ports import SampleSink
 from kbtui.errors import EngineError
@@ -76,6 +78,21 @@ def silent(_: str) -> None: ...
 
 
 FIRST, DRAFT, BEST = entrant("c0001"), entrant("c0003"), entrant("c0007")
+
+
+def test_a_diagnosis_from_counters_is_kept_before_a_later_one_without() -> None:
+    tried = entrant("c0007").tried
+
+    def told(*sources: str) -> str | None:
+        for rung, source in enumerate(sources, start=2):
+            found = Diagnosis(f"on rung {rung}", (), SHAPE, 100.0, 50.0, source)
+            outcome = RungOutcome(verified(4, Proof.GPU, ""), 1.0, 1.0, diagnosis=found)
+            tried.results[rung] = RungCompleted("c0007", rung, outcome, Decision.PROMOTE, "", 1.0, False)
+        return Entrant(tried, "").kept("champion").diagnosis
+
+    assert told() is None
+    assert told("compiled", "compiled") == "on rung 3 (compiled)"
+    assert told("compiled", "counters", "compiled") == "on rung 3 (counters)"
 
 
 def test_the_champion_takes_turns_with_the_first_kernel_the_draft_and_every_baseline() -> None:

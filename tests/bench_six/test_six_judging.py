@@ -1,5 +1,6 @@
 """What numbers amount to: targets, wins, bandwidth."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -85,8 +86,24 @@ def test_bandwidth_is_the_operations_bytes_beside_the_ceiling_of_the_same_turns(
     assert found.champion_gb_s == pytest.approx(536_870_912 / 133.0 / 1e3)
     assert found.ceiling_gb_s == pytest.approx((1 << 30) / 250.0 / 1e3)
     assert found.share == pytest.approx(0.94, abs=0.005)
+    launch_us = H200.launch_us
+    least_us = 536_870_912 / (1 << 30) * (250.0 - launch_us)
+    assert found.running_share == pytest.approx(least_us / (133.0 - launch_us))
     reading = replace(LARGE, ceiling="read")
     assert judging.bandwidth(reading, record(LARGE, contest(copying))) is None
+
+
+def test_bandwidth_is_asked_of_what_memory_bounds_alone() -> None:
+    held = record(LARGE, contest(against("copy", 2.5), us=133.0))
+    found, slow = judging.asked_bandwidth(LARGE, held), replace(held, contest=replace(held.contest, us=150.0))
+    assert found is not None
+    assert found.enough
+    late = judging.asked_bandwidth(LARGE, slow)
+    assert late is not None
+    assert not late.enough
+    assert judging.asked_bandwidth(LARGE, replace(held, flops=1e12)) is None
+    gone = replace(held, contest=replace(held.contest, us=H200.launch_us))
+    assert (judging.bandwidth(LARGE, gone) or found).running_share == math.inf
 
 
 def test_what_bounds_a_case_is_memory_compute_or_the_launch() -> None:

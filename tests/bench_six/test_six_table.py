@@ -15,7 +15,7 @@ from benchmarks.six.cases import load_cases
 from benchmarks.six.parts import TAKEN, Parts, ladder_words, read_parts, table_rows
 from benchmarks.six.plots import plots, shares
 from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA100, write_record
-from benchmarks.six.summary import summary
+from benchmarks.six.summary import name_of, summary
 from benchmarks.six.table import section
 from kbtui.domain.device import DATA_SHEETS
 from tests.bench_six.six_records import against, case, contest, record
@@ -140,6 +140,15 @@ def test_a_measured_case_stands_beside_its_target_with_its_interval_and_verdict(
     assert "- max-autotune: no answer in 150 s (softmax" in text
     stopped = "- group_conv fp16 8×256×56×56dw, PyTorch is kept: too few programs (compiled); the operation is bound by"
     assert f"{stopped} memory" in text
+
+
+def test_a_win_that_leaves_bandwidth_lying_has_told_what_stops_it() -> None:
+    held = measured()[LARGE.name]
+    assert f"- {name_of(LARGE)}, win" not in section(CASES, {LARGE.name: held}, PARTS)
+    slow = replace(held, contest=replace(held.contest, us=175.0))
+    text = section(CASES, {LARGE.name: slow}, PARTS)
+    assert f"- {name_of(LARGE)}, win, 71 % of the bandwidth: too few programs (compiled); the operation is" in text
+    assert row(text, name_of(LARGE), of=2)[-1] == "no"
 
 
 def test_the_other_tables_hold_the_measured_cases_alone() -> None:

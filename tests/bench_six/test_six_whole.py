@@ -21,7 +21,7 @@ from store.workspace import open_workspace
 from tests.bench_six.six_records import case
 
 OF = case("softmax-4096x16384-fp32")
-POOL = ROOT / "benchmarks/pools/softmax-h200-2026-11-30.jsonl.gz"
+POOL = ROOT / "benchmarks/pools/softmax-h200-full.jsonl.gz"
 DEVICE = f"replay:{POOL}"
 SECONDS = 120.0
 

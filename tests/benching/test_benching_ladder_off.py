@@ -15,7 +15,7 @@ from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, SCREEN
 from tests.fakes.search import PlantedDevice
 
 ROOT = Path(__file__).parents[2]
-POOL = ROOT / "benchmarks/pools/softmax-h200-2026-11-30.jsonl.gz"
+POOL = ROOT / "benchmarks/pools/softmax-h200-full.jsonl.gz"
 FIRST = Opponent("c0001", "structure=0 tune=0")
 
 

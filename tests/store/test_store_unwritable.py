@@ -16,7 +16,7 @@ from store.lock import EngineLock
 from store.record import create_run
 from store.workspace import create_workspace
 
-POOL = Path(__file__).parents[2] / "benchmarks/pools/softmax-h200-2026-11-30.jsonl.gz"
+POOL = Path(__file__).parents[2] / "benchmarks/pools/softmax-h200-full.jsonl.gz"
 #: What compiles or checks kernels in the workspace.
 WORKS = (
     ("run", "softmax", "--headless", "--device", "model:a100"),
