@@ -14,6 +14,7 @@ class Policy:
         measure_slack: at the measure rung, the best of its structure goes on if within this of the incumbent.
         unsure_lead: at the measure rung, who is ahead of the incumbent by this stays in the race, though not surely.
         batch: drafts asked for at once: every structure twice or so, so that all are screened before any is measured.
+        seen_off: who leads the screen after so many later ones were screened is measured before the rest is screened.
         refine_batch: mutations of one parent asked for at once; fewer follow the results more closely.
         sharpness: exponent of a parent's speed in its weight; higher stays with the fastest structures.
         confirm_reserve: part of the budget kept for confirming the best while nobody knows what that costs.
@@ -31,6 +32,7 @@ class Policy:
     measure_slack: float = 0.90
     unsure_lead: float = 1.002
     batch: int = 14
+    seen_off: int = 3
     refine_batch: int = 4
     sharpness: float = 6.0
     confirm_reserve: float = 0.12

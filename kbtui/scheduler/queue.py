@@ -65,7 +65,7 @@ def _search(state: RunState, policy: Policy, may_profile: bool, wall_s: float) -
     if confirm := _confirm_now(state, policy):
         return confirm
     if lower:
-        return (state.just_proposed and _meanwhile(state, upper)) or lower[0]
+        return (state.just_proposed and _meanwhile(state, upper)) or _lasting_leader(state, policy) or lower[0]
     if upper:
         return upper[0]
     if room and (why := awaited(state, wall_s, policy)):
@@ -98,6 +98,18 @@ def _meanwhile(state: RunState, upper: list[Evaluate]) -> Evaluate | None:
     """What fills the seconds in which new sources compile: no profile, unless a person asked for it, for that lasts
     longer and its kernel may have been overtaken by then."""
     return next((u for u in upper if u.rung < PROFILE or state.tried[u.candidate].pinned), None)
+
+
+def _lasting_leader(state: RunState, policy: Policy) -> Evaluate | None:
+    """Who leads the screen and has seen off some that came later: worth measuring before the rest is screened.
+
+    What a person would be handed is somebody measured, so the rest of a batch would keep the best from them.
+    """
+    leader = state.tried.get(state.incumbents.get(SCREEN, ""))
+    if leader is None or leader.waiting_at != MEASURE:
+        return None
+    later = sum(SCREEN in t.results and t.admitted_seq > leader.admitted_seq for t in state.tried.values())
+    return Evaluate(leader.candidate.id, MEASURE) if later >= policy.seen_off else None
 
 
 def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:

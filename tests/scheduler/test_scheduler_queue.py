@@ -184,3 +184,34 @@ def test_while_structures_are_still_drafted_nobody_is_profiled() -> None:
         asked = action_of(replace(state, just_proposed=just_proposed))
         assert isinstance(asked, Propose)
         assert asked.parent is None
+
+
+def crowded_screen(n_later: int) -> tuple[RunState, str]:
+    """Who leads the screen waits to be measured, ``n_later`` others were screened after it, one still waits there."""
+    state = copy.deepcopy(measured_leader())
+    model = state.tried["c0001"]
+    names = [f"c1{number:03}" for number in range(n_later + 2)]
+    for number, name in enumerate(names):
+        candidate = replace(model.candidate, id=name, source_sha=name)
+        screened = {SCREEN: replace(model.results[SCREEN], candidate=name)} if name != names[-1] else {}
+        waits = {0: MEASURE, n_later + 1: SCREEN}.get(number)
+        state.tried[name] = replace(
+            model, candidate=candidate, admitted_seq=1000 + number, waiting_at=waits, results=screened
+        )
+    state.incumbents[SCREEN], state.just_proposed = names[0], False
+    return state, names[0]
+
+
+def test_who_leads_the_screen_is_measured_once_it_has_seen_off_some_that_came_later() -> None:
+    enough = DEFAULT_POLICY.seen_off
+    state, leader = crowded_screen(enough)
+    assert action_of(state) == Evaluate(leader, MEASURE)
+    state, _ = crowded_screen(enough - 1)
+    action = action_of(state)
+    assert isinstance(action, Evaluate)
+    assert action.rung == SCREEN
+    state, leader = crowded_screen(enough)
+    state.tried[leader].waiting_at = None
+    action = action_of(state)
+    assert isinstance(action, Evaluate)
+    assert action.rung == SCREEN, "a leader that is measured, or pruned, holds nobody up"
