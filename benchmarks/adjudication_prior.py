@@ -27,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.adjudication import Row, read
 from benchmarks.marked_page import between
 from kbtui.domain.pool import Pool, PoolCandidate
-from kbtui.domain.rung import MEASURE
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.evaluation.measure.adjudicate import (
     PRIOR_DEGREES,
@@ -71,8 +70,7 @@ def of_study(rows: Sequence[Row]) -> Iterator[Seen]:
 def of_pool(pool: Pool) -> Iterator[Seen]:
     for candidate in pool.candidates:
         for met in _met(candidate).values():
-            for (a, n_a, _), (b, n_b, time_us) in pairwise(met):
-                yield Seen(time_us, (a - b) / math.sqrt(1 / n_a + 1 / n_b))
+            yield from _steps(met)
 
 
 def _met(candidate: PoolCandidate) -> dict[tuple[str, str], list[tuple[float, int, float]]]:
@@ -106,21 +104,29 @@ def fit(seen: Sequence[Seen], degrees: float) -> Fit:
 
 
 def alike(pool: Pool) -> float:
-    """Correlation between shapes of how far a candidate's times on two rungs, in other processes, are apart.
+    """Correlation between shapes of how far a candidate's comparisons on two rungs, in other processes, are apart.
 
-    From the variance of the mean over k shapes, which is (1 + (k - 1) r) / k of a shape's.
+    From the variance of the mean over k shapes, which is (1 + (k - 1) r) / k of a shape's. Comparisons, not times: what
+    moves both sides of a pair, on all shapes at once, is not in them.
     """
-    apart = [list(moved) for c in pool.candidates for moved in _moved(c) if len(moved) > 1]
+    apart = [moved for c in pool.candidates for moved in _moved(c) if len(moved) > 1]
     k = fmean(len(moved) for moved in apart)
     part = fmean(fmean(moved) ** 2 for moved in apart) / fmean(x * x for moved in apart for x in moved)
     return (k * part - 1) / (k - 1)
 
 
-def _moved(candidate: PoolCandidate) -> Iterator[tuple[float, ...]]:
-    timed = [r.outcome.measurement for r in sorted(candidate.rungs, key=lambda r: r.rung) if r.rung >= MEASURE]
-    times = [{t.shape: t.device_us for t in m.timings} for m in timed if m]
-    for before, after in pairwise(times):
-        yield tuple(math.log(before[shape] / after[shape]) for shape in after if shape in before)
+def _moved(candidate: PoolCandidate) -> Iterator[list[float]]:
+    """For every opponent met on two rungs the change of the log ratio, shape by shape, brought to one process pair."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for (opponent, _), met in _met(candidate).items():
+        for meeting, moved in enumerate(_steps(met)):
+            found.setdefault((opponent, meeting), []).append(moved.log_ratio)
+    yield from found.values()
+
+
+def _steps(met: list[tuple[float, int, float]]) -> Iterator[Seen]:
+    for (a, n_a, _), (b, n_b, time_us) in pairwise(met):
+        yield Seen(time_us, (a - b) / math.sqrt(1 / n_a + 1 / n_b))
 
 
 def page(studied: list[Seen], pooled: list[Seen], fits: list[Fit], alikes: dict[str, float]) -> str:
