@@ -53,7 +53,7 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
         parts += ["### Bandwidth", _bandwidth(cases, measured)]
         parts += ["### What the searches spent", _searches(cases, measured)]
         parts += ["### The champions on an A100", _a100(cases, measured)]
-    parts += ["### What each part of a search is worth", note(taken), _table(*table_rows(taken))]
+    parts += ["### What each part of a search is worth", note(taken), markdown_table(*table_rows(taken))]
     parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
     parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
     return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
@@ -100,7 +100,7 @@ def targets(cases: Sequence[Case], measured: Records) -> str:
         "case", "expert, over eager (ms then)", "asked", "torch.compile then", "champion µs", "over eager",
         "best torch.compile, over eager", "beside the expert", "verdict",
     )  # fmt: skip
-    return _table(head, [_target_row(c, measured.get(c.name)) for c in cases])
+    return markdown_table(head, [_target_row(c, measured.get(c.name)) for c in cases])
 
 
 def _target_row(case: Case, record: CaseRecord | None) -> Row:
@@ -162,7 +162,7 @@ def _others(cases: Sequence[Case], measured: Records) -> str:
         "Best draft: the fastest of the playbook's structures at their defaults, each drafted once, before any "
         "search. Libraries: their kernel for the same operation, in the same turns; above 1 the champion is faster."
     )
-    return "\n\n".join([note, _table(head, rows), *untimed])
+    return "\n\n".join([note, markdown_table(head, rows), *untimed])
 
 
 def _same_as_champion(record: CaseRecord) -> dict[str, str]:
@@ -195,7 +195,7 @@ def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
         "is bound by its launch. Without a launch: the share when the time of an empty kernel, measured as the machine "
         f"was opened ({_launches(measured)}), is taken off both; what is asked counts it in."
     )
-    return f"{note}\n\n{_table(head, rows)}"
+    return f"{note}\n\n{markdown_table(head, rows)}"
 
 
 def _launches(measured: Records) -> str:
@@ -228,7 +228,7 @@ def _searches(cases: Sequence[Case], measured: Records) -> str:
         "Seconds count from the engine's start, opening included. Within 2 %: when a candidate first scored so close "
         "to the final champion. GPU held: evaluations' share of the time. GPU idle: NVML's utilisation samples."
     )
-    return "\n\n".join(filter(None, (note, _table(head, rows), costs(_of(cases, measured)))))
+    return "\n\n".join(filter(None, (note, markdown_table(head, rows), costs(_of(cases, measured)))))
 
 
 def _a100(cases: Sequence[Case], measured: Records) -> str:
@@ -248,7 +248,7 @@ def _a100(cases: Sequence[Case], measured: Records) -> str:
     note = (
         "Compiled, not run: at most 163 KiB of shared memory a block, and no spills. Numbers are of the one that fits."
     )
-    return f"{note}\n\n{_table(head, rows)}"
+    return f"{note}\n\n{markdown_table(head, rows)}"
 
 
 def _substitute(found: OnA100) -> str:
@@ -276,7 +276,7 @@ def _not_measured(cases: Sequence[Case], records: Records, kind: str, title: str
         ratios = (same.get(role) or _ratio(record.contest.beside(role)) for role in (FIRST, DRAFT))
         summary = champion.summary if champion else ""
         rows.append((_name(case), record.device.name, summary, *ratios, str(record.story.n_candidates)))
-    return [f"### {title}", _table(head, rows)]
+    return [f"### {title}", markdown_table(head, rows)]
 
 
 def _of(cases: Sequence[Case], records: Records) -> list[tuple[Case, CaseRecord]]:
@@ -311,7 +311,7 @@ def _ratio(found: Against | None) -> str:
     return f"{found.ratio:.3f}" if found and found.ratio is not None else NOT_MEASURED
 
 
-def _table(head: Row, rows: Iterable[Row]) -> str:
+def markdown_table(head: Row, rows: Iterable[Row]) -> str:
     cell: Callable[[str], str] = lambda text: text.replace("|", "\\|").replace("\n", " ")  # noqa: E731
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.pool_ablations import ABLATIONS
 from benchmarks.six.cases import load_cases
+from benchmarks.six.headline import headline
 from benchmarks.six.parts import TAKEN, Parts, ladder_words, read_parts, table_rows
 from benchmarks.six.plots import plots, shares
 from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA100, write_record
@@ -228,3 +229,15 @@ def test_the_document_is_what_the_generator_makes_of_the_kept_results() -> None:
     files = made.documents(made.KEPT, made.DOCUMENT.read_text(encoding="utf-8"))
     for name, text in files.items():
         assert (ROOT / "docs" / name).read_text(encoding="utf-8") == text, "run: python docs/results.py"
+    front = made.README.read_text(encoding="utf-8")
+    assert made.front_page(made.KEPT, front) == front, "run: python docs/results.py"
+
+
+def test_the_front_page_sets_a_win_in_bold_and_counts_what_is_measured() -> None:
+    text = headline(CASES, measured())
+    assert "2 of 20 cases measured: faster than eager and than every mode of torch.compile in 1." in text
+    assert "passed in 0, within the tolerance in 1, short of it in 1." in text
+    assert row(text, "softmax fp32") == ["softmax fp32", "4096×16384", "**1.28×**", "1.22×"]
+    assert row(text, "group_conv fp16") == ["group_conv fp16", "8×256×56×56dw", "0.90×", "0.64×"]
+    both = {**measured(), case("softmax-16x16384-fp32").name: measured()[LARGE.name]}
+    assert row(headline(CASES, both), "softmax fp32")[1:3] == ["4096×16384 · 16×16384", "**1.28×** · **1.28×**"]
