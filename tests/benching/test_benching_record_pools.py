@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record_pools import (
-    CLEARLY_BEHIND,
-    FEWEST_PAIRS,
-    PROFILE_ONE_IN,
-    Asked,
-    Recorder,
-    Recording,
-    confirming_rung,
-    header_of,
-    heads,
-    next_question,
-    speed_of,
-)
+from benchmarks.record_pools import header_of
+from benchmarks.recording.climber import CLEARLY_BEHIND, FEWEST_PAIRS, PROFILE_ONE_IN, confirming_rung
+from benchmarks.recording.questions import heads, next_question
+from benchmarks.recording.recorder import Recorder
+from benchmarks.recording.recording import Asked, Recording
+from benchmarks.recording.speeds import speed_of
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest
 from kbtui.domain.pool import PoolCandidate, pool_of_rows, pool_rows
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
