@@ -1,6 +1,8 @@
 """The playbook's times on a GPU: tiles are ranked by their own times, eager's come from the device's comparison."""
 
-from benchmarks.playbook_gpu import beside_eager, best_of, in_dtype, named_points
+from benchmarks.playbook.gate import beside_eager
+from benchmarks.playbook.points import in_dtype, named_points
+from benchmarks.playbook.rows import best_of
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.generation.playbook import load_entries
 from kbtui.problems import load_problem
