@@ -26,6 +26,11 @@ SAMPLE_DECIMALS = 3
 SEED = 0
 
 
+def name_of(place: int) -> str:
+    """As a run names its candidates."""
+    return f"c{place + 1:04d}"
+
+
 @dataclass(frozen=True, slots=True)
 class Climb:
     """One candidate's way up: its place in the recording, from 0 on, and the SHA-256 of the parent's source."""
@@ -33,6 +38,10 @@ class Climb:
     place: int
     parent: str | None
     proposal: Proposal
+
+    @property
+    def name(self) -> str:
+        return name_of(self.place)
 
     @property
     def profiled(self) -> bool:
@@ -68,8 +77,8 @@ class Climber:
         """The first kernel meets itself: its times then come in pairs and by process, as everybody's do."""
         first = self.problem.kernel_source
         opponent = Opponent("first", first) if first else None
-        name, source = f"c{climb.place + 1:04d}", climb.proposal.source
-        return EvaluationRequest(name, source, DEFAULT_LADDER[rung], SEED, passed, None, opponent)
+        source, on = climb.proposal.source, DEFAULT_LADDER[rung]
+        return EvaluationRequest(climb.name, source, on, SEED, passed, None, opponent)
 
     def _confirming(self, rungs: list[RecordedRung], origin: Origin) -> Rung:
         others = (speed_at(c.at(MEASURE), c.origin) for c in tuple(self.recording.candidates))
@@ -84,7 +93,7 @@ class Climber:
         best = max(((s, n) for n, c in enumerate(done) if (s := speed_of(c))), default=None)
         if best is None:
             return request
-        return replace(request, incumbent=Opponent(f"c{best[1] + 1:04d}", done[best[1]].source))
+        return replace(request, incumbent=Opponent(name_of(best[1]), done[best[1]].source))
 
 
 def confirming_rung(measured: float | None, fastest: float) -> Rung:
