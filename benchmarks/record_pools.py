@@ -30,7 +30,7 @@ from statistics import fmean
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.recording.questions import next_question
+from benchmarks.recording.questions import is_complete
 from benchmarks.recording.recorder import Recorder
 from benchmarks.recording.recording import Recording
 from benchmarks.recording.speeds import speed_of
@@ -78,16 +78,20 @@ def record(options: argparse.Namespace, name: str, until: float) -> bool:
             recorder.run(options.candidates, lambda: until - time.monotonic())
         finally:
             device.close()
-    exhausted = not recording.planned and next_question(recording, GENERATORS) is None
-    if len(recording.candidates) < options.candidates and not exhausted:
+    if not is_complete(recording, options.candidates, GENERATORS):
         return False
-    options.out.mkdir(parents=True, exist_ok=True)
-    out = options.out / f"{name}-{_slug(device.spec.name)}-full.jsonl.gz"
-    write_pool(out, recording.pool())
-    speeds = [s for c in recording.candidates if (s := speed_of(c))]
-    failed = sum(not c.highest.outcome.verdict.ok for c in recording.candidates)
-    _say(f"{out}: {len(recording.candidates)} candidates, {failed} found wrong, mean {fmean(speeds or [0.0]):.2f}x")
+    keep_pool(recording, name, options.out)
     return True
+
+
+def keep_pool(recording: Recording, name: str, folder: Path) -> None:
+    pool = recording.pool()
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / f"{name}-{_slug(pool.header.device.name)}-full.jsonl.gz"
+    write_pool(out, pool)
+    speeds = [s for c in pool.candidates if (s := speed_of(c))]
+    failed = sum(not c.highest.outcome.verdict.ok for c in pool.candidates)
+    _say(f"{out}: {len(pool.candidates)} candidates, {failed} found wrong, mean {fmean(speeds or [0.0]):.2f}x")
 
 
 def _check_same(recording: Recording, device: Device, problem: Problem) -> None:
@@ -104,7 +108,7 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def main() -> int:
+def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--samples", default=",".join(sample_names()), help="default: all six")
@@ -112,13 +116,16 @@ def main() -> int:
     parser.add_argument("--candidates", type=int, default=42, help="of each sample")
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks/pools/recording")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/pools")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     options.work.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + options.seconds
     names = options.samples.split(",")
-    have = {n: len(Recording.read(options.work / f"{n}.jsonl").candidates) for n in names}
-    left = sorted((n for n in names if have[n] < options.candidates), key=lambda n: (-have[n], names.index(n)))
-    done = len(names) - len(left)
+    found = {n: Recording.read(options.work / f"{n}.jsonl") for n in names}
+    complete = [n for n in names if is_complete(found[n], options.candidates, GENERATORS)]
+    for name in complete:  # a call that was killed may have left it without a pool
+        keep_pool(found[name], name, options.out)
+    left = sorted((n for n in names if n not in complete), key=lambda n: (-len(found[n].candidates), names.index(n)))
+    done = len(complete)
     for name in left:
         if time.monotonic() >= until:
             break

@@ -37,6 +37,12 @@ def next_question(recording: Recording, generators: tuple[str, ...]) -> Question
     return Question(name, parent, (asked + number + len(recording.asked)) % 2 == 0)
 
 
+def is_complete(recording: Recording, n_candidates: int, generators: tuple[str, ...]) -> bool:
+    """Whether it has so many candidates, or all that the generators had to say."""
+    exhausted = not recording.planned and next_question(recording, generators) is None
+    return len(recording.candidates) >= n_candidates or (bool(recording.candidates) and exhausted)
+
+
 def heads(candidates: list[PoolCandidate]) -> list[tuple[PoolCandidate, float]]:
     """The fastest of each structure with its speed over the first kernel, those worth asking about, best first."""
     best: dict[str, tuple[PoolCandidate, float]] = {}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record_pools import header_of
+from benchmarks.record_pools import header_of, main
 from benchmarks.recording.climber import CLEARLY_BEHIND, FEWEST_PAIRS, PROFILE_ONE_IN, confirming_rung
-from benchmarks.recording.questions import heads, next_question
+from benchmarks.recording.questions import heads, is_complete, next_question
 from benchmarks.recording.recorder import Recorder
 from benchmarks.recording.recording import Asked, Recording
 from benchmarks.recording.speeds import speed_of
@@ -18,7 +18,7 @@ from kbtui.domain.pool import PoolCandidate, pool_of_rows, pool_rows
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.generation.replay import recorded_generators
-from kbtui.pool_file import write_pool
+from kbtui.pool_file import read_pool, write_pool
 from tests.fakes.search import PROBLEM, Numbered, PlantedDevice
 
 NAMES = ("playbook",)
@@ -88,6 +88,29 @@ def test_the_pool_plays_back(tmp_path: Path) -> None:
     assert device.pool.generators == NAMES
     assert recorded_generators(NAMES, device.pool, lambda _s: None)
     assert dict(pool.header.ask_wall_s).keys() == {"playbook"}
+
+
+@pytest.mark.parametrize("old", [None, b"of fewer candidates"], ids=["none", "an older one"])
+def test_a_call_that_was_killed_before_it_wrote_the_pool_leaves_it_to_the_next(
+    tmp_path: Path, old: bytes | None
+) -> None:
+    recording, out = recorded(tmp_path / "toy.jsonl", 6), tmp_path / "pools" / "toy-a100-sxm4-80gb-full.jsonl.gz"
+    out.parent.mkdir()
+    if old is not None:
+        out.write_bytes(old)
+    words = ["--samples", "toy", "--candidates", "6", "--work", str(tmp_path), "--out", str(out.parent)]
+    assert main([*words, "--device", "cuda:99"]) == 0, "no device is needed for it"
+    assert [f.name for f in out.parent.iterdir()] == [out.name]
+    assert read_pool(out) == recording.pool()
+
+
+def test_it_is_complete_with_all_candidates_or_where_nobody_has_anything_left_to_say(tmp_path: Path) -> None:
+    recording = recorded(tmp_path / "toy.jsonl", 6)
+    assert is_complete(recording, 6, NAMES)
+    assert not is_complete(recording, 7, NAMES)
+    assert is_complete(recorded(tmp_path / "toy.jsonl", 100), 100, NAMES)
+    silent = Recording(tmp_path / "none.jsonl", asked=[Asked("playbook", None, True, 0, 0.0)])
+    assert not is_complete(silent, 6, NAMES), "its first kernel was not evaluated"
 
 
 @pytest.fixture
