@@ -31,6 +31,7 @@ from benchmarks.playbook.points import all_rows, in_dtype
 from benchmarks.playbook.rows import printed
 from benchmarks.playbook.workers import check_all, time_all
 from kbtui.domain.device import closest_data_sheet
+from kbtui.evaluation.devices.cuda_chip import visible_device
 
 PROBLEMS = ("linear_relu_div", "group_conv", "sdp_attn", "softmax", "rms_norm", "mat_vec")
 #: As a worker.
@@ -48,7 +49,7 @@ def machine(index: str) -> dict[str, str]:
     }
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cuda:0")
@@ -60,11 +61,13 @@ def main() -> None:
     parser.add_argument("--points", action="append", default=[], help="an entry and values, in place of its tiles")
     parser.add_argument("--workers", type=int, default=12, help="processes that compile and check")
     parser.add_argument("--seconds", type=float, default=190.0)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     if given.worker:
         return work()
+    if given.out is None:
+        parser.error("the following arguments are required: --out")
     began = time.monotonic()
-    index = given.device.split(":")[1]
+    index = visible_device(int(given.device.partition(":")[2] or 0), os.environ)
     facts = machine(index)
     chip = closest_data_sheet(facts["gpu"].split(",")[0], 90)
     with tempfile.TemporaryDirectory(prefix="playbook-gpu-") as folder:
@@ -78,7 +81,7 @@ def main() -> None:
             shown = [
                 {k: v for k, v in row.items() if k != "path"} | {"problem": Path(row["problem"]).name} for row in rows
             ]
-            command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:])}"
+            command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:] if words is None else words)}"
             given.out.write_text(json.dumps({"command": command, "machine": facts, "rows": shown}, indent=1) + "\n")
 
         steps = [("checked", lambda: check_all(rows, ITSELF, given.workers, index, began + 0.4 * given.seconds)),

@@ -11,6 +11,9 @@ from kbtui.generation.playbook import load_entries
 from kbtui.generation.playbook.entry import Entry
 from kbtui.problems import load_problem
 
+#: After so many draws running that gave no new point, a grid holds hardly any more.
+DRAWS_IN_VAIN = 500
+
 
 def all_rows(
     problems: list[str], n_tiles: int, chip: Any, folder: Path, only: list[str], asked: list[str]
@@ -20,11 +23,10 @@ def all_rows(
     for problem in problems:
         spec = load_problem(problem).spec
         for entry in load_entries(spec.family):
-            for number, params in enumerate(
-                (named_points(entry, asked) or instantiations(entry, n_tiles, seed=0))
-                if any(o in entry.name for o in only)
-                else []
-            ):
+            if not any(part in entry.name for part in only):
+                continue
+            points = named_points(entry, asked) or instantiations(entry, n_tiles, seed=0)
+            for number, params in enumerate(points):
                 path = folder / f"{entry.name}_{number}.py"
                 path.write_text(entry.instantiate(params, chip, spec))
                 rows.append({"problem": problem, "entry": entry.name, "number": number, "params": params,
@@ -36,12 +38,16 @@ def instantiations(entry: Entry, n_tiles: int, seed: int) -> list[dict[str, Any]
     """The defaults, then points with one or two parameters elsewhere on the grid, seeded by the entry's name."""
     rng = random.Random(f"{seed}/{entry.name}")
     points = [entry.defaults()]
-    while len(points) <= n_tiles:
+    in_vain = 0
+    while len(points) <= n_tiles and in_vain < DRAWS_IN_VAIN:
         names = rng.sample([name for name, values in entry.grid if name != "PRECISION" and len(values) > 1], k=2)
         moved = {name: rng.choice(values) for name, values in entry.grid if name in names}
         point = entry.defaults() | moved
-        if point not in points and entry.why_kept_out(point) is None:
+        if point in points or entry.why_kept_out(point) is not None:
+            in_vain += 1
+        else:
             points.append(point)
+            in_vain = 0
     return points
 
 

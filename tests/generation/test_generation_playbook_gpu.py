@@ -1,7 +1,13 @@
 """The playbook's times on a GPU: tiles are ranked by their own times, eager's come from the device's comparison."""
 
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import playbook_gpu
 from benchmarks.playbook.gate import beside_eager
-from benchmarks.playbook.points import in_dtype, named_points
+from benchmarks.playbook.points import in_dtype, instantiations, named_points
 from benchmarks.playbook.rows import best_of
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeRatio, ShapeTiming
 from kbtui.generation.playbook import load_entries
@@ -37,6 +43,45 @@ def test_points_that_are_named_take_the_tiles_place_and_leave_out_what_the_entry
     assert points[0] == entry.defaults()
     assert [(p["SLICES"], p["K_BYTES"]) for p in points] == [(8, 128), (8, 64), (16, 64)]
     assert named_points(entry, ["linear_split_k STAGES=2"]) == []
+
+
+def test_an_entry_goes_with_fewer_tiles_where_its_grid_holds_no_more():
+    entry = next(e for e in load_entries(load_problem("softmax").spec.family) if e.name == "softmax_several_rows")
+
+    some, all_there_are = instantiations(entry, 6, seed=0), instantiations(entry, 1000, seed=0)
+
+    assert len(some) == 7
+    assert all_there_are[:7] == some
+    assert 7 < len(all_there_are) < 1000
+    assert all(point not in all_there_are[:number] for number, point in enumerate(all_there_are))
+
+
+def test_workers_get_the_gpu_that_the_gate_means(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: dict[str, str] = {}
+
+    def machine(index: str) -> dict[str, str]:
+        return {"gpu": "NVIDIA H200", "index": index}
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(playbook_gpu, "machine", machine)
+    monkeypatch.setattr(playbook_gpu, "check_all", lambda rows, command, n, index, until: asked.update(check=index))
+    monkeypatch.setattr(playbook_gpu, "time_all", lambda rows, command, index, until: asked.update(time=index))
+    monkeypatch.setattr(playbook_gpu, "gate_all", lambda rows, device, until, save: asked.update(gate=device))
+
+    playbook_gpu.main(["--device", "cuda:1", "--problems", "softmax", "--out", str(tmp_path / "out.json")])
+
+    assert asked == {"check": "GPU-7", "time": "GPU-7", "gate": "cuda:1"}
+    assert json.loads((tmp_path / "out.json").read_text())["machine"]["index"] == "GPU-7"
+
+
+def test_without_a_place_for_results_nothing_is_begun(monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.setattr(playbook_gpu, "machine", lambda index: pytest.fail("it began"))
+
+    with pytest.raises(SystemExit):
+        playbook_gpu.main(["--device", "cuda:0"])
+
+    assert "--out" in capsys.readouterr().err
 
 
 def test_a_problem_is_timed_in_another_dtype_on_the_same_shapes(tmp_path):
