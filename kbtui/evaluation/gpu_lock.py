@@ -82,9 +82,14 @@ class Turn:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Others may have it while this is entered. Raises DeviceError where one of them does not give it back."""
+        """Others may have it while this is entered. Raises DeviceError where one of them does not give it back.
+
+        Who is told to end meanwhile (KeyboardInterrupt, SystemExit) leaves at once, and holds it no more.
+        """
         self.__exit__()
         try:
             yield
-        finally:
+        except Exception:
             self.__enter__()
+            raise
+        self.__enter__()

@@ -124,6 +124,33 @@ def test_who_cannot_take_it_back_says_so_and_holds_nothing(tmp_path: Path) -> No
     assert other.owner() is None
 
 
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit])
+def test_who_is_told_to_end_while_it_stands_aside_waits_for_nobody(tmp_path: Path, ending: type[BaseException]) -> None:
+    turn, other = Turn(GpuLock("GPU-1", tmp_path), timeout_s=0.05), GpuLock("GPU-1", tmp_path)
+
+    def told_to_end(others: contextlib.ExitStack) -> None:
+        with turn, turn.aside():
+            others.enter_context(other.held())
+            raise ending
+
+    with contextlib.ExitStack() as others:
+        with pytest.raises(ending):
+            told_to_end(others)
+        assert other.owner() == os.getpid(), "what the other holds is not released"
+    assert other.owner() is None
+    with turn:
+        assert other.owner() == os.getpid(), "it may have a turn again"
+
+
+def test_who_fails_while_it_stands_aside_takes_the_gpu_back_first(tmp_path: Path) -> None:
+    turn, other = Turn(GpuLock("GPU-1", tmp_path)), GpuLock("GPU-1", tmp_path)
+    with turn:
+        with pytest.raises(ZeroDivisionError), turn.aside():
+            raise ZeroDivisionError
+        assert other.owner() == os.getpid()
+    assert other.owner() is None
+
+
 def test_only_throttling_that_spoils_a_timing_counts() -> None:
     idle, power_cap, thermal = 0x1, 0x4, 0x20
     assert throttle_reasons(idle | power_cap) == ()
