@@ -52,13 +52,13 @@ def choose_proposal(state: RunState, limit: int, policy: Policy, wall_s: float =
 def _drafts_left(state: RunState, policy: Policy) -> list[_Option]:
     """The drafts beside the first of every structure, as one option at most.
 
-    They promise what those that lead their structures do on average, less with every question about no parent.
+    They promise what those that lead their structures do on average, less with every time they were asked for.
     """
     heads = [promised for _, promised in best_of_each(state, lambda _: True)]
     if ("playbook", None) in state.exhausted or not heads:
         return []
     gains, promised = gains_a_minute(state, "playbook"), fmean(heads)
-    asked = sum(1 for _, a in state.asked if a.parent is None)
+    asked = sum(1 for _, a in state.asked if a.generator == "playbook" and a.parent is None)
     why = f"drafts that are left: {gains:.1f} gains a minute; structures promise {promised:.2f}× the incumbent"
     return [_Option("playbook", None, gains * promised**policy.sharpness / max(asked, 1), why)]
 

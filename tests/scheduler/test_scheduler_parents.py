@@ -97,3 +97,20 @@ def test_drafts_that_are_left_come_before_parents_that_promise_less_than_structu
     asked = choose_proposal(state, 6, DEFAULT_POLICY)
     assert asked is not None
     assert asked.parent is None
+
+
+def test_drafts_that_are_left_promise_less_only_by_questions_for_drafts() -> None:
+    state = refining()
+    state.all_drafted = True
+    far = best_of_each(state, lambda _: True)[-1][0]
+    others = {t for t in state.tried if t != far.candidate.id}
+    state.exhausted = {("rewrites", t) for t in state.tried} | {("playbook", t) for t in others}
+    foreign, drafts = (ProposalsMade(name, None, 0, 0, False, 0.1) for name in ("rewrites", "playbook"))
+    state.asked += [(state.seq, foreign)] * 1000
+    asked = choose_proposal(state, 6, DEFAULT_POLICY)
+    assert asked is not None
+    assert asked.parent is None
+    state.asked += [(state.seq, drafts)] * 1000
+    asked = choose_proposal(state, 6, DEFAULT_POLICY)
+    assert asked is not None
+    assert asked.parent == far.candidate.id
