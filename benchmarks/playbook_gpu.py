@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -84,10 +85,12 @@ def main(words: list[str] | None = None) -> None:
             command = f"python benchmarks/playbook_gpu.py {' '.join(sys.argv[1:] if words is None else words)}"
             given.out.write_text(json.dumps({"command": command, "machine": facts, "rows": shown}, indent=1) + "\n")
 
-        steps = [("checked", lambda: check_all(rows, ITSELF, given.workers, index, began + 0.4 * given.seconds)),
-                 ("timed", lambda: time_all(rows, ITSELF, index, began + 0.65 * given.seconds)),
-                 ("gated", lambda: gate_all(rows, given.device, began + given.seconds, save))]  # fmt: skip
-        for name, step in steps:
+        steps: dict[str, Callable[[], None]] = {
+            "checked": lambda: check_all(rows, ITSELF, given.workers, index, began + 0.4 * given.seconds),
+            "timed": lambda: time_all(rows, ITSELF, index, began + 0.65 * given.seconds),
+            "gated": lambda: gate_all(rows, given.device, began + given.seconds, save),
+        }
+        for name, step in steps.items():
             step()
             facts[name] = f"after {time.monotonic() - began:.0f} s"
             print(name, facts[name], flush=True)
