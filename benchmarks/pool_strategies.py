@@ -15,7 +15,7 @@ from kbtui.domain.event import Budget, ChildEntry, Envelope, RungCompleted, RunS
 from kbtui.domain.measurement import LiveSample, Outcome
 from kbtui.domain.pool import Pool, PoolCandidate
 from kbtui.domain.proposal import Phase, ProposalRequest
-from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, SCREEN
+from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, SCREEN, Rung
 from kbtui.engine.engine import Engine
 from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Device
@@ -153,6 +153,7 @@ def search(
     policy: Policy = DEFAULT_POLICY,
     budget: Budget | None = None,
     generators: tuple[str, ...] | None = None,
+    ladder: tuple[Rung, ...] = DEFAULT_LADDER,
     through: Callable[[ReplayDevice, int], Device] = lambda device, seed: device,
 ) -> Trace:
     """The real engine on the pool. ``through`` may put something between it and the device."""
@@ -161,7 +162,7 @@ def search(
     device.time = SimulatedTime()
     ledger = MemoryLedger()
     begin = RunStarted("study", problem.spec.name, problem.path, problem_sha(problem), device.spec, seed,
-                       budget or Budget(), names, None, child_entry, DEFAULT_LADDER)  # fmt: skip
+                       budget or Budget(), names, None, child_entry, ladder)  # fmt: skip
     ledger.append(begin, 0.0, 0.0)
     watch = _Watch()
     meter = Meter(Spent(), device.time.now_s, device.time.settle)
