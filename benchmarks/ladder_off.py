@@ -37,6 +37,7 @@ from kbtui.domain.measurement import Comparison, Outcome
 from kbtui.domain.problem import Problem
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, SCREEN
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.ports import Device, SampleSink
 from kbtui.engine.replaying import generators_on, meter_on, problem_on
 from kbtui.engine.session import hint_chooser
@@ -48,7 +49,6 @@ from kbtui.evaluation.devices.environment import environment_of
 from kbtui.problems import load_problem
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState, problem_sha
-from tests.fakes.search import MemoryLedger
 
 FIRST = "first"
 

@@ -17,6 +17,7 @@ from kbtui.domain.pool import Pool, PoolCandidate
 from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, MEASURE, SCREEN, Rung
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Device
 from kbtui.evaluation.devices.replay import ReplayDevice
@@ -26,7 +27,6 @@ from kbtui.generation.replay import recorded_generators
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.state import RunState, problem_sha
-from tests.fakes.search import MemoryLedger
 
 #: Plain successive halving keeps one in so many at each rung (Jamieson and Talwalkar, AISTATS 2016, call it eta).
 KEEP_ONE_IN = 3

@@ -9,11 +9,12 @@ from kbtui.domain.candidate import Attachment, Proposal
 from kbtui.domain.event import Budget, EndReason, ProposalsMade
 from kbtui.domain.proposal import ProposalRequest, Receipt
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 from kbtui.errors import DeviceError
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.state import MAX_EMPTY, RunState
-from tests.fakes.search import PROBLEM, MemoryLedger, Numbered, PlantedDevice, started
+from tests.fakes.search import PROBLEM, Numbered, PlantedDevice, started
 
 
 @dataclass

@@ -8,9 +8,10 @@ from kbtui.domain.codec import envelope_from_plain, envelope_to_plain, to_plain
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason, RungCompleted
 from kbtui.domain.rung import CONFIRM
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState
-from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+from tests.fakes.search import PlantedDevice, engine_on
 
 
 class Killed(BaseException):

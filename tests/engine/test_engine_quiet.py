@@ -6,10 +6,11 @@ import pytest
 
 from kbtui.domain.evaluation import EvaluationRequest
 from kbtui.domain.rung import COMPILE, DEFAULT_LADDER
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.quiet import QuietDevice, packing_between
 from store.packing import Packer
 from store.workspace import create_workspace
-from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+from tests.fakes.search import PlantedDevice, engine_on
 
 
 class RecordingPacker(Packer):

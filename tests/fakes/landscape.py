@@ -19,9 +19,10 @@ from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import CONFIRM, SCREEN
 from kbtui.domain.verdict import Proof, verified
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
-from tests.fakes.search import PROBLEM, MemoryLedger, started
+from tests.fakes.search import PROBLEM, started
 
 N_STRUCTURES, N_PARAMETERS, N_VALUES = 6, 4, 4
 COST_S = (0.1, 0.6, 1.6, 11.5, 12.0)

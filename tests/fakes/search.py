@@ -1,18 +1,19 @@
-"""Fakes of the engine's ports: a device with planted speeds, a generator of numbered structures, a ledger in memory."""
+"""Fakes of the engine's ports: a device with planted speeds, a generator of numbered structures."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kbtui.domain.candidate import Attachment, Origin, Proposal, source_sha
+from kbtui.domain.candidate import Origin, Proposal, source_sha
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport, RungOutcome
-from kbtui.domain.event import Budget, ChildEntry, CommandAccepted, Envelope, Event, RunStarted, Spent
-from kbtui.domain.measurement import Clock, Comparison, LiveSample, Measurement, Outcome, ShapeTiming
+from kbtui.domain.event import Budget, ChildEntry, RunStarted
+from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeTiming
 from kbtui.domain.problem import Problem, ProblemFormat, ProblemSpec, Shape, Tolerance
 from kbtui.domain.proposal import Phase, ProposalRequest
 from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.domain.verdict import Proof, Reason, rejected, verified
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 
 SPEC = ProblemSpec(
@@ -97,54 +98,6 @@ class Numbered:
             for s in sources
             if source_sha(s) not in request.seen
         )[: request.limit]
-
-
-@dataclass
-class MemoryLedger:
-    run: str = "toy-1"
-    log: list[Envelope] = field(default_factory=list)
-    blobs: dict[str, str] = field(default_factory=dict)
-    inbox: list[CommandAccepted] = field(default_factory=list)
-    best: list[str | None] = field(default_factory=list)
-
-    def events(self) -> Iterable[Envelope]:
-        return list(self.log)
-
-    def commit_candidate(
-        self, number: int, source: str, parents: tuple[str, ...], subject: str, trailers: tuple[tuple[str, str], ...]
-    ) -> str:
-        commit = f"commit{number}"
-        self.blobs[commit] = source
-        return commit
-
-    def append(
-        self,
-        event: Event,
-        wall_s: float,
-        gpu_s: float,
-        attachments: tuple[Attachment, ...] = (),
-        best: str | None = None,
-    ) -> Envelope:
-        envelope = Envelope(len(self.log), "2026-01-01T00:00:00Z", wall_s, gpu_s, event)
-        self.log.append(envelope)
-        self.best.append(best)
-        return envelope
-
-    def source(self, commit: str) -> str:
-        return self.blobs[commit]
-
-    def beat(self, activity: str, candidate: str | None, rung: int | None, wall_s: float, gpu_s: float) -> None: ...
-
-    def samples(self, batch: tuple[LiveSample, ...]) -> None: ...
-
-    def take_commands(self) -> tuple[CommandAccepted, ...]:
-        taken, self.inbox = tuple(self.inbox), []
-        return taken
-
-    def spent(self) -> Spent:
-        return Spent(self.log[-1].wall_s, self.log[-1].gpu_s) if self.log else Spent()
-
-    def close(self) -> None: ...
 
 
 def started(budget: Budget) -> RunStarted:

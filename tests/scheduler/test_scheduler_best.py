@@ -5,11 +5,12 @@ import pytest
 from kbtui.domain.event import CandidateAdmitted, Decision, Event, RungCompleted
 from kbtui.domain.measurement import Outcome
 from kbtui.domain.rung import MEASURE, PROFILE
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.best import best_commit_with, best_so_far
 from kbtui.scheduler.state import RunState
 from tests.fakes.decided import admitted, against, answered, state_with, timed
 from tests.fakes.landscape import search
-from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+from tests.fakes.search import PlantedDevice, engine_on
 
 
 def completed(candidate: str, rung: int, score: float, leads: bool) -> RungCompleted:

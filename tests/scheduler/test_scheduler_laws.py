@@ -14,6 +14,7 @@ from kbtui.domain.event import Budget, CandidateAdmitted, Decision, Envelope, Pr
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, PROFILE, SCREEN
 from kbtui.domain.verdict import Proof, Reason, VerdictKind, rejected, unverified
 from kbtui.engine.engine import Engine
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose
 from kbtui.scheduler.budget import within_share
@@ -23,7 +24,7 @@ from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
 from kbtui.scheduler.state import RunState
 from tests.fakes.landscape import FIRST, Grid, Landscape, LandscapeDevice
-from tests.fakes.search import PROBLEM, MemoryLedger, started
+from tests.fakes.search import PROBLEM, started
 
 SEEDS = range(6)
 GOOD = (Decision.PROMOTE, Decision.CROWN)

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.confirm import best_unconfirmed
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
 from kbtui.scheduler.state import RunState
-from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+from tests.fakes.search import PlantedDevice, engine_on
 
 
 def states() -> list[RunState]:

@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 
 from kbtui.domain.event import CandidateAdmitted, RunStarted
+from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.best import best_so_far
 from kbtui.scheduler.state import RunState
 from kbtui.tui.view.standing import best_of
 from store.reader import Reader
 from store.record import create_run
 from tests.fakes.landscape import search
-from tests.fakes.search import MemoryLedger, PlantedDevice, engine_on
+from tests.fakes.search import PlantedDevice, engine_on
 
 
 def planted():
