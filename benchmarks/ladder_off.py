@@ -1,270 +1,202 @@
 """One search twice on one device: with the ladder, and with every candidate at full fidelity as soon as it compiles.
 
-    python benchmarks/ladder_off.py --device cuda:0 [--case softmax-4096x16384-fp32] [--seconds 40] [--off-seconds 70]
-                                    [--seed 0] [--out benchmarks/results/ladder-off-softmax.json]
+    python benchmarks/ladder_off.py --device cuda:0 --out benchmarks/results/ladder-off-h200.json
+                                    [--case softmax-4096x16384-fp32,mat_vec] [--seed 0,1] [--limit 400]
+                                    [--seconds 40] [--off-seconds 70] [--judge-seconds 60]
 
 Both are the engine's own search of a case of the six benchmarks, with playbook and rewrites and the same seed. Without
 the ladder a candidate that compiles goes through the whole gate and a confirmation (three fresh process pairs) before
 anything is decided about it; the rungs above have then nothing to add, cost nothing, and read the same result. Asked is
 when each first held, as the best it would hand over, a kernel whose speedup over the first kernel is, at full fidelity,
-within 2 % of what the search with the ladder ended with; opening included, and a kernel that neither search measured at
-full fidelity does not count. The second search ends there, or at its limit. It runs after the other, whose compiled
-files it finds: what the ladder saves is rather told too small. Effects: a device; writes one file of JSON.
+within 2 % of what the search with the ladder ended with. The second search ends there, or at its limit.
+
+Each has a device and a workspace of its own, so that neither finds what the other compiled, and on each the problem
+was open and its first kernel confirmed once before, which counts for neither; opening it again counts for both. When
+both are over, each kernel that one of them ever held as its best and that neither measured at full fidelity is measured
+so, which counts for neither; one for which ``--judge-seconds`` leave no time does not count as found, and is told. A
+search's own result for a kernel goes before the other's.
+
+``--out`` holds one result for each case and seed, the newest last. One that is there is not done again. ``--limit``:
+seconds after which no further one is begun. Exit 0: all that were asked for are there; 1: not all.
+Effects: a device; writes a file of JSON.
 """
 
 import argparse
 import json
-import math
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.six.cases import chosen, load_cases, write_problem
-from benchmarks.six.search import GENERATORS
+from benchmarks.full_at_once import FullAtOnce
+from benchmarks.ladder_searches import Judged, Searched, first_of, judged, opened_once, search
+from benchmarks.six.cases import Case, chosen, load_cases, write_problem
 from benchmarks.six.story import CLOSE
-from hints import load_hints
 from kbtui.console import tell
+from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
 from kbtui.domain.device import DeviceSpec
-from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport
-from kbtui.domain.event import Budget, ChildEntry, Envelope, RungCompleted, RunStarted, Spent
-from kbtui.domain.measurement import Comparison, Outcome
-from kbtui.domain.problem import Problem
-from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, SCREEN
-from kbtui.engine.engine import Engine
-from kbtui.engine.memory_ledger import MemoryLedger
-from kbtui.engine.ports import Device, SampleSink
-from kbtui.engine.replaying import generators_on, meter_on, problem_on
-from kbtui.engine.session import hint_chooser
-from kbtui.engine.spec import RunSpec
+from kbtui.domain.rung import CONFIRM
 from kbtui.errors import EngineError, KbtuiError
-from kbtui.evaluation.devices import open_device
-from kbtui.evaluation.devices.cuda import CudaDevice
 from kbtui.evaluation.devices.environment import environment_of
-from kbtui.problems import load_problem
 from kbtui.scheduler.best import best_so_far
-from kbtui.scheduler.state import RunState, problem_sha
 
-FIRST = "first"
-
-
-@dataclass(slots=True)
-class FullAtOnce:
-    """A device behind which every candidate is confirmed the first time that anything but compiling is asked of it."""
-
-    device: Device
-    known: dict[str, Evaluated] = field(default_factory=dict)
-    spec: DeviceSpec = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.spec = self.device.spec
-
-    def open(self, problem: Problem) -> ProblemReport:
-        return self.device.open(problem)
-
-    def prefetch(self, source: str) -> None:
-        """All shapes that it will be asked for."""
-        if isinstance(self.device, CudaDevice):
-            self.device.compile_for_gate(source)
-        else:
-            self.device.prefetch(source)
-
-    def close(self) -> None:
-        self.device.close()
-
-    def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
-        if request.rung.index == COMPILE:
-            return self.device.evaluate(request, on_sample)
-        if request.candidate not in self.known:
-            whole = replace(request, rung=DEFAULT_LADDER[CONFIRM])
-            self.known[request.candidate] = self.device.evaluate(whole, on_sample)
-            return self.known[request.candidate]
-        return self._again(request)
-
-    def _again(self, request: EvaluationRequest) -> Evaluated:
-        """What is known, at no cost; beside an incumbent that it has not met, by what both are over the first."""
-        outcome = replace(self.known[request.candidate].outcome, gpu_s=0.0, wall_s=0.0)
-        rival = request.incumbent.id if request.incumbent else None
-        measured = outcome.measurement
-        if measured is None or rival is None or measured.against(rival) is not None:
-            return Evaluated(outcome)
-        mine, theirs = measured.against(FIRST), self._over_first(rival)
-        if mine is None or theirs is None:
-            return Evaluated(outcome)
-        told = replace(measured, comparisons=(*measured.comparisons, chained(rival, mine, theirs)))
-        return Evaluated(replace(outcome, measurement=told))
-
-    def _over_first(self, name: str) -> Comparison | None:
-        known = self.known.get(name)
-        measured = known.outcome.measurement if known else None
-        return measured.against(FIRST) if measured else None
-
-
-def chained(rival: str, mine: Comparison, theirs: Comparison) -> Comparison:
-    """How two stand that both met a third: the ratio of their ratios, errors added in quadrature of logarithms."""
-    log = math.log(mine.ratio) - math.log(theirs.ratio)
-    error = math.hypot(_half_width(mine), _half_width(theirs))
-    outcome = Outcome.FASTER if log > error else Outcome.SLOWER if log < -error else Outcome.UNCLEAR
-    low, high = math.exp(log - error), math.exp(log + error)
-    return replace(mine, against=rival, outcome=outcome, ratio=math.exp(log), low=low, high=high, shapes=())
-
-
-def _half_width(found: Comparison) -> float:
-    return math.log(found.high / found.low) / 2
-
-
-@dataclass(slots=True)
-class Searched:
-    """What one search held as its best after each event: (wall s, GPU s, the kernel's SHA-256); and how it ended.
-
-    ``full``: scores at full fidelity, by SHA-256; ``n_timed``: evaluations that timed something.
-    """
-
-    points: list[tuple[float, float, str]] = field(default_factory=list)
-    full: dict[str, float] = field(default_factory=dict)
-    n_timed: int = 0
-    state: RunState = field(default_factory=RunState)
-
-    def note(self, envelope: Envelope, state: RunState, all_full: bool) -> float | None:
-        """Returns the score at full fidelity, if one came with it. Who is all at full fidelity holds the best of it."""
-        self.state, score = state, self._scored(envelope, state, all_full)
-        best = best_so_far(state)
-        held = max(self.full, key=self.full.__getitem__, default=None) if all_full else None
-        held = held or (best.candidate.source_sha if best else None)
-        if held is not None:
-            self.points.append((envelope.wall_s, envelope.gpu_s, held))
-        return score
-
-    def _scored(self, envelope: Envelope, state: RunState, all_full: bool) -> float | None:
-        event = envelope.event
-        if not isinstance(event, RungCompleted) or event.rung < SCREEN or event.score is None:
-            return None
-        self.n_timed += 1
-        if not (all_full or event.rung == CONFIRM) or not event.outcome.verdict.ok:
-            return None
-        return self.full.setdefault(state.tried[event.candidate].candidate.source_sha, event.score)
+DEFAULT_CASE = "softmax-4096x16384-fp32"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to. ``within_wall_s``, ``within_gpu_s``: when it first held what was asked; None: never.
+    """What a search came to. ``within``: the first kernel it held that was as good as asked, and when; None: never.
 
-    ``score``: the best at full fidelity, as a speedup over the first kernel.
+    ``score``: the best that it measured at full fidelity, as a speedup over the first kernel.
     """
 
     wall_s: float
     gpu_s: float
+    open_wall_s: float
     n_candidates: int
     n_timed: int
     score: float
+    within: str | None
     within_wall_s: float | None
     within_gpu_s: float | None
     ended: str
 
 
-@dataclass(slots=True)
-class Searcher:
-    """Searches of one problem on one device."""
+@dataclass(frozen=True, slots=True)
+class Both:
+    on: Found
+    off: Found
+    judged: tuple[Judged, ...]
+    device: DeviceSpec
+    shapes: tuple[str, ...]
 
-    device: Device
-    problem: Problem
-    seed: int
-
-    def run(self, seconds: float, through: Device | None = None, until: float = math.inf) -> Searched:
-        """``through``: behind which the device is; ``until``: a score at full fidelity at which it is interrupted."""
-        ledger, searched = MemoryLedger(), Searched()
-        begin = RunStarted(
-            "ladder", self.problem.spec.name, self.problem.path, problem_sha(self.problem), self.device.spec,
-            self.seed, Budget(wall_s=seconds), tuple(GENERATORS.split(",")), None, ChildEntry.PARENT, DEFAULT_LADDER,
-        )  # fmt: skip
-        ledger.append(begin, 0.0, 0.0)
-
-        def narrate(envelope: Envelope, state: RunState) -> None:
-            score = searched.note(envelope, state, all_full=through is not None)
-            if score is not None and score >= until:
-                engine.interrupt("as good as the other")
-
-        engine = Engine(
-            self.problem, ledger, through or self.device,
-            generators_on(self.device, begin, RunSpec("", self.problem.path, seed=self.seed)),
-            hint_chooser(self.problem, load_hints()), meter_on(self.device, Spent()), narrate,
-        )  # fmt: skip
-        engine.run()
-        return searched
+    @property
+    def share_of_time(self) -> float | None:
+        """What the search with the ladder took of the other's time; None where that did not get so far."""
+        on_s, off_s = self.on.within_wall_s, self.off.within_wall_s
+        return on_s / off_s if on_s and off_s else None
 
 
-def found(searched: Searched, full: dict[str, float], asked: float) -> Found:
-    """``full``: what is known of kernels at full fidelity, from either search."""
-    first = next(((wall_s, gpu_s) for wall_s, gpu_s, sha in searched.points if full.get(sha, 0.0) >= asked), None)
-    state = searched.state
+def found(searched: Searched, known: Mapping[str, float], asked: float) -> Found:
+    """``known``: scores at full fidelity from elsewhere; its own go before them."""
+    full, state = {**known, **searched.full}, searched.state
+    at = next((point for point in searched.points if full.get(point[2], 0.0) >= asked), None)
+    wall_s, gpu_s, sha = at or (None, None, "")
     return Found(
-        round(state.wall_s, 2), round(state.gpu_s, 2), len(state.tried), searched.n_timed,
-        round(max(searched.full.values(), default=0.0), 4),
-        round(first[0], 2) if first else None, round(first[1], 2) if first else None,
-        f"{state.ended.reason}: {state.ended.detail}" if state.ended else "not ended",
-    )  # fmt: skip
+        wall_s=round(state.wall_s, 2),
+        gpu_s=round(state.gpu_s, 2),
+        open_wall_s=round(searched.open_wall_s, 2),
+        n_candidates=len(state.tried),
+        n_timed=searched.n_timed,
+        score=round(max(searched.full.values(), default=0.0), 4),
+        within=state.seen.get(sha),
+        within_wall_s=None if wall_s is None else round(wall_s, 2),
+        within_gpu_s=None if gpu_s is None else round(gpu_s, 2),
+        ended=f"{state.ended.reason}: {state.ended.detail}" if state.ended else "not ended",
+    )
 
 
-def both(searcher: Searcher, seconds: float, off_seconds: float) -> tuple[Found, Found]:
+def both(options: argparse.Namespace, case: Case, seed: int, root: Path) -> Both:
     """With the ladder, then without. Raises EngineError where the first confirmed nothing."""
-    on = searcher.run(seconds)
+    folder = write_problem(case, root / "problem")
+    with opened_once(options.device, root / "on", folder, seed) as (device, problem):
+        on = search(device, problem, seed, options.seconds)
     best = best_so_far(on.state)
     score = on.full.get(best.candidate.source_sha) if best else None
     if score is None:
         raise EngineError("the search with the ladder confirmed nothing", "give it more time: --seconds")
-    tell(f"with the ladder: {score:.3f}x after {on.state.wall_s:.0f} s")
+    tell(f"{case.name}, seed {seed}: with the ladder {score:.3f}x after {on.state.wall_s:.0f} s")
     asked = score / (1 + CLOSE)
-    off = searcher.run(off_seconds, FullAtOnce(searcher.device), asked)
-    full = off.full | on.full
-    return found(on, full, asked), found(off, full, asked)
+    with opened_once(options.device, root / "off", folder, seed) as (device, problem):
+        off = search(device, problem, seed, options.off_seconds, FullAtOnce(device), asked)
+        after = judged(device, problem, seed, {"on": on, "off": off}, options.judge_seconds)
+        known = {one.source_sha: one.score for one in after if one.score is not None}
+        known[source_sha(first_of(problem).source)] = 1.0
+        return Both(
+            found(on, known | off.full, asked), found(off, known | on.full, asked), after, device.spec,
+            tuple(shape.name for shape in problem.spec.timed_at(CONFIRM)),
+        )  # fmt: skip
 
 
-def report(options: argparse.Namespace, searcher: Searcher, on: Found, off: Found) -> dict[str, Any]:
-    share = on.within_wall_s / off.within_wall_s if on.within_wall_s and off.within_wall_s else None
+def result(options: argparse.Namespace, case: Case, seed: int) -> dict[str, Any]:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="kbtui-ladder-") as root:
+        made = both(options, case, seed, Path(root))
     return {
-        "sample": options.case,
-        "command": f"python {' '.join(sys.argv)}",
+        "sample": case.name,
+        "seed": seed,
+        "shapes": list(made.shapes),
+        "command": options.command,
         "date": time.strftime("%Y-%m-%d %H:%MZ", time.gmtime()),
-        "device": to_plain(searcher.device.spec),
-        "environment": environment_of(searcher.device.spec),
-        "seed": options.seed,
-        "share_of_time": share,
-        "on": to_plain(on),
-        "off": to_plain(off),
+        "took_s": round(time.monotonic() - began, 1),
+        "device": to_plain(made.device),
+        "environment": environment_of(made.device),
+        "share_of_time": made.share_of_time,
+        "on": to_plain(made.on),
+        "off": to_plain(made.off),
+        "judged": to_plain(made.judged),
     }
+
+
+def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
+    """All that are not there yet, as long as there is time. Returns the exit status."""
+    began, status = time.monotonic(), 0
+    for seed in options.seed:
+        for case in cases:
+            kept = read_results(options.out)
+            if any((one["sample"], one["seed"]) == (case.name, seed) for one in kept):
+                continue
+            if options.limit is not None and time.monotonic() - began >= options.limit:
+                tell(f"{case.name}, seed {seed}: left for another call")
+                status = status or 1
+                continue
+            try:
+                made = result(options, case, seed)
+            except KbtuiError as error:
+                tell(f"ladder_off: {case.name}, seed {seed}: {error}")
+                status = int(error.exit_code)
+                continue
+            write_results(options.out, [*kept, made])
+            told = {name: made[name] for name in ("took_s", "share_of_time", "on", "off", "judged")}
+            tell(f"{case.name}, seed {seed}: {json.dumps(told, indent=1)}")
+    return status
+
+
+def read_results(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    return found
+
+
+def write_results(path: Path, results: list[dict[str, Any]]) -> None:
+    waiting = path.with_name(path.name + ".part")
+    waiting.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    waiting.replace(path)
 
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--case", default="softmax-4096x16384-fp32")
+    parser.add_argument("--case", action="append", help=f"begin of names, with commas; default {DEFAULT_CASE}")
     parser.add_argument("--seconds", type=float, default=40.0, help="budget of the search with the ladder")
     parser.add_argument("--off-seconds", type=float, default=70.0, help="limit of the one without")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--judge-seconds", type=float, default=60.0, help="after which no kernel more is measured")
+    parser.add_argument("--seed", type=lambda text: [int(word) for word in text.split(",")], default=[0])
+    parser.add_argument("--limit", type=float, help="seconds after which no case is begun")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(words)
+    options.command = "python benchmarks/ladder_off.py " + " ".join(sys.argv[1:] if words is None else words)
     try:
-        case = chosen(load_cases(), [options.case])[0]
-        options.case = case.name
-        with tempfile.TemporaryDirectory(prefix="kbtui-ladder-") as root:
-            device = open_device(options.device, Path(root) / "workspace")
-            try:
-                problem = problem_on(device, load_problem(str(write_problem(case, Path(root) / "problem"))))
-                searcher = Searcher(device, problem, options.seed)
-                made = report(options, searcher, *both(searcher, options.seconds, options.off_seconds))
-            finally:
-                device.close()
+        cases = chosen(load_cases(), [word for text in options.case or [DEFAULT_CASE] for word in text.split(",")])
     except KbtuiError as error:
         tell(f"ladder_off: {error}")
         return int(error.exit_code)
-    options.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    tell(json.dumps({name: made[name] for name in ("share_of_time", "on", "off")}, indent=1))
-    return 0
+    return run_part(options, cases)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ ASKED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """As the files hold it. ``without_ladder``: one a sample that was searched on a GPU both ways."""
+    """As the files hold it. ``without_ladder``: one a sample and seed that was searched on a GPU both ways."""
 
     study: Plain
     replies: Plain
@@ -33,13 +33,12 @@ class Parts:
 
 
 def read_parts(folder: Path = RESULTS) -> Parts:
-    off = [_read(path) for path in sorted(folder.glob(WITHOUT_LADDER))]
+    off = [one for path in sorted(folder.glob(WITHOUT_LADDER)) for one in _read(path)]
     return Parts(_read(folder / STUDY), _read(folder / REPLIES), off)
 
 
-def _read(path: Path) -> Plain:
-    found: Plain = json.loads(path.read_text(encoding="utf-8"))
-    return found
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def ladder_words(parts: Parts) -> str:
@@ -49,7 +48,7 @@ def ladder_words(parts: Parts) -> str:
     met = sum(share <= ASKED for share in known.values())
     each = ", ".join(f"{_problem(name)} {share:.2f}" for name, share in known.items())
     on_pools = f"on recorded pools in {met} of {len(shares)}, of the time without it: {each}" if known else ""
-    on_gpu = [f"on a GPU, {one['sample']}: {_gpu_words(one)}" for one in parts.without_ladder]
+    on_gpu = [f"on a GPU, {one['sample']}, seed {one['seed']}: {_gpu_words(one)}" for one in parts.without_ladder]
     return "; ".join(filter(None, (on_pools, *(on_gpu or ["on a GPU not measured"])))) + "."
 
 

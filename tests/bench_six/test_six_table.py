@@ -1,6 +1,7 @@
 """The document made of what is kept: never blank where nothing was measured, modelled numbers apart, plots that
 parse."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -119,12 +120,27 @@ def test_what_the_ladder_saves_is_told_of_pools_and_of_a_gpu() -> None:
     assert told == "on recorded pools in 1 of 1, of the time without it: softmax 0.25; on a GPU not measured."
     on, found = {"within_wall_s": 12.0, "wall_s": 40.0}, {"within_wall_s": 48.0, "wall_s": 48.0}
     missed = {"within_wall_s": None, "wall_s": 80.0}
-    both = [{"sample": "softmax", "on": on, "off": found}, {"sample": "mat_vec", "on": on, "off": missed}]
+    both = [
+        {"sample": "softmax", "seed": 0, "on": on, "off": found},
+        {"sample": "mat_vec", "seed": 3, "on": on, "off": missed},
+    ]
     told = ladder_words(Parts(study(this_scheduler=(40.0, 50.0)), REPLIES, both))
     assert told == (
-        "on a GPU, softmax: 12 s with it, 48 s without it, 0.25 of the time; "
-        "on a GPU, mat_vec: 12 s with it, without it not within 80 s."
+        "on a GPU, softmax, seed 0: 12 s with it, 48 s without it, 0.25 of the time; "
+        "on a GPU, mat_vec, seed 3: 12 s with it, without it not within 80 s."
     )
+
+
+def test_all_results_of_every_file_are_read(tmp_path: Path) -> None:
+    kept = {
+        "scheduler-study.json": study(),
+        "llm-contest-h200-2026-11-30.json": REPLIES,
+        "ladder-off-a.json": [{"sample": "softmax"}, {"sample": "mat_vec"}],
+        "ladder-off-b.json": [{"sample": "rms_norm"}],
+    }
+    for name, content in kept.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    assert [one["sample"] for one in read_parts(tmp_path).without_ladder] == ["softmax", "mat_vec", "rms_norm"]
 
 
 def test_a_measured_case_stands_beside_its_target_with_its_interval_and_verdict() -> None:
