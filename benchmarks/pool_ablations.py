@@ -9,13 +9,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from benchmarks.full_at_once import FullAtOnce
 from benchmarks.pool_strategies import Trace, search
 from kbtui.domain.candidate import source_sha
+from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport
 from kbtui.domain.measurement import Comparison, Measurement, Outcome
 from kbtui.domain.pool import Pool, PoolCandidate
 from kbtui.domain.problem import Problem
-from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER
 from kbtui.engine.ports import Device, SampleSink
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.evaluation.devices.replay_draws import RecordedTime, times_of
@@ -54,15 +55,16 @@ def only(pool: Pool, kept: Callable[[PoolCandidate], bool]) -> Pool:
 
 
 @dataclass(slots=True)
-class _Through:
-    """A device behind another: passes everything on."""
+class Unpaired:
+    """No adjudication: a candidate is timed once, in one process, and the number set beside the rival's old one."""
 
     device: ReplayDevice
     seed: int
+    once: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
+    spec: DeviceSpec = field(init=False)
 
-    @property
-    def spec(self):  # type: ignore[no-untyped-def]
-        return self.device.spec
+    def __post_init__(self) -> None:
+        self.spec = self.device.spec
 
     def open(self, problem: Problem) -> ProblemReport:
         return self.device.open(problem)
@@ -70,13 +72,6 @@ class _Through:
     def prefetch(self, source: str) -> None: ...
 
     def close(self) -> None: ...
-
-
-@dataclass(slots=True)
-class Unpaired(_Through):
-    """No adjudication: a candidate is timed once, in one process, and the number set beside the rival's old one."""
-
-    once: dict[tuple[str, int], dict[str, float]] = field(default_factory=dict)
 
     def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
         evaluated = self.device.evaluate(request, on_sample)
@@ -118,26 +113,6 @@ def _by_number(played: Comparison, mine: dict[str, float], theirs: dict[str, flo
     return replace(played, outcome=outcome, ratio=ratio, low=ratio, high=ratio, confidence=1.0)
 
 
-@dataclass(slots=True)
-class LadderOff(_Through):
-    """Every candidate at full fidelity as soon as it compiles; the rungs above then have nothing to add or to cost."""
-
-    done: set[str] = field(default_factory=set)
-
-    def evaluate(self, request: EvaluationRequest, on_sample: SampleSink) -> Evaluated:
-        if request.rung.index == COMPILE:
-            return self.device.evaluate(request, on_sample)
-        candidate = self.device.pool.by_sha[source_sha(request.source)]
-        wrong = next((r.rung for r in candidate.rungs if not r.outcome.verdict.ok), None)
-        rung = DEFAULT_LADDER[CONFIRM if wrong is None else wrong]
-        evaluated = self.device.evaluate(replace(request, rung=rung), on_sample)
-        if request.candidate not in self.done:
-            self.done.add(request.candidate)
-            return evaluated
-        self.device.time.owe(-evaluated.outcome.wall_s)
-        return Evaluated(replace(evaluated.outcome, gpu_s=0.0, wall_s=0.0))
-
-
 @dataclass(frozen=True, slots=True)
 class Ablation:
     """``run`` gives a search, or None on a pool that cannot show the part; ``cannot`` says why."""
@@ -176,7 +151,7 @@ ABLATIONS = (
     Ablation("without paired adjudication", _through(Unpaired)),
     Ablation("without structure diversity", _without_structures),
     Ablation("answers in random order", _any_order),
-    Ablation("ladder off", _through(LadderOff)),
+    Ablation("ladder off", _through(lambda device, _seed: FullAtOnce(device))),
     Ablation("without hints", _without_hints, "almost every mutation of this pool answers a hint"),
     Ablation("without diagnosis-directed rewrites", _without_rewrites, "this pool was recorded without rewrites"),
 )
