@@ -1,6 +1,6 @@
 """How well the scheduler spends, over planted landscapes: python -m benchmarks.landscape_study [FIELD=VALUE ...].
 
-Needs no GPU: landscapes, noise and the cost of each rung are those of tests/fakes/landscape.py.
+Needs no GPU: landscapes, noise and the cost of each rung are those of benchmarks/landscapes.py.
 """
 
 import sys
@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import fields, replace
 from statistics import mean, median
 
+from benchmarks.landscapes import regret, search
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
-from tests.fakes.landscape import regret, search
 
 N_LANDSCAPES = 60
 BUDGETS_S = (180.0, 600.0)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmarks.landscapes import search
 from kbtui.domain.event import CandidateAdmitted, Decision, Event, RungCompleted
 from kbtui.domain.measurement import Outcome
 from kbtui.domain.rung import MEASURE, PROFILE
@@ -9,7 +10,6 @@ from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.best import best_commit_with, best_so_far
 from kbtui.scheduler.state import RunState
 from tests.fakes.decided import admitted, against, answered, state_with, timed
-from tests.fakes.landscape import search
 from tests.fakes.search import PlantedDevice, engine_on
 
 

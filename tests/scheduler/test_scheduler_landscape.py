@@ -5,9 +5,9 @@ from statistics import mean
 
 import pytest
 
+from benchmarks.landscapes import COST_S, LandscapeDevice, regret, search
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE
 from kbtui.engine.engine import Engine
-from tests.fakes.landscape import COST_S, LandscapeDevice, regret, search
 
 BUDGET_S = 180.0
 SEEDS = range(12)

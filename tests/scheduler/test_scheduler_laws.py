@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.landscapes import FIRST, Grid, Landscape, LandscapeDevice
 from kbtui.domain.codec import envelope_from_plain, envelope_to_plain
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest
 from kbtui.domain.event import Budget, CandidateAdmitted, Decision, Envelope, ProposalsMade, RunEnded, RungCompleted
@@ -23,7 +24,6 @@ from kbtui.scheduler.judge import judge
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
 from kbtui.scheduler.state import RunState
-from tests.fakes.landscape import FIRST, Grid, Landscape, LandscapeDevice
 from tests.fakes.search import PROBLEM, started
 
 SEEDS = range(6)

@@ -3,13 +3,13 @@
 import copy
 from dataclasses import replace
 
+from benchmarks.landscapes import search
 from kbtui.domain.event import ProposalsMade
 from kbtui.domain.rung import MEASURE
 from kbtui.scheduler.parents import choose_proposal, gains_a_minute
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.state import RunState, Yield
 from kbtui.scheduler.structures import best_of_each
-from tests.fakes.landscape import search
 
 
 def refining() -> RunState:

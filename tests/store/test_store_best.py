@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.landscapes import search
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.best import best_so_far
@@ -11,7 +12,6 @@ from kbtui.scheduler.state import RunState
 from kbtui.tui.view.standing import best_of
 from store.reader import Reader
 from store.record import create_run
-from tests.fakes.landscape import search
 from tests.fakes.search import PlantedDevice, engine_on
 
 

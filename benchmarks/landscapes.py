@@ -12,23 +12,27 @@ from dataclasses import dataclass, field, replace
 from kbtui.domain.candidate import Origin, Proposal, source_sha
 from kbtui.domain.device import DATA_SHEETS, DeviceSpec
 from kbtui.domain.evaluation import Evaluated, EvaluationRequest, ProblemReport, RungOutcome
-from kbtui.domain.event import Budget
+from kbtui.domain.event import Budget, ChildEntry, RunStarted
 from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome, ShapeTiming
-from kbtui.domain.problem import Problem
+from kbtui.domain.problem import Problem, ProblemFormat, ProblemSpec, Shape, Tolerance
 from kbtui.domain.proposal import Phase, ProposalRequest
-from kbtui.domain.rung import CONFIRM, SCREEN
+from kbtui.domain.rung import CONFIRM, DEFAULT_LADDER, SCREEN
 from kbtui.domain.verdict import Proof, verified
 from kbtui.engine.engine import Engine
 from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.engine.meter import Meter
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
-from tests.fakes.search import PROBLEM, started
 
 N_STRUCTURES, N_PARAMETERS, N_VALUES = 6, 4, 4
 COST_S = (0.1, 0.6, 1.6, 11.5, 12.0)
 #: Standard deviation of a log ratio on a rung: one process, many pairs, three processes.
 NOISE = (0.0, 0.006, 0.004, 0.002, 0.002)
 FIRST = "first"
+_SPEC = ProblemSpec(
+    name="landscape", summary="planted times", dtype="float32", family="landscape", shapes=(Shape("64", (("n", 64),)),),
+    distributions=("normal",), bytes_formula="n * itemsize", flops_formula="n", tolerance=Tolerance(1e-6),
+)  # fmt: skip
+PROBLEM = Problem(_SPEC, ProblemFormat.FOLDER, "landscape", "reference", FIRST)
 
 
 @dataclass(frozen=True)
@@ -147,11 +151,14 @@ def _neighbours(source: str, rng: random.Random) -> list[str]:
 def search(seed: int, wall_s: float, policy: Policy = DEFAULT_POLICY) -> tuple[Engine, LandscapeDevice]:
     """A finished search of ``wall_s`` simulated seconds on landscape ``seed``."""
     device, ledger = LandscapeDevice(Landscape.drawn(seed)), MemoryLedger()
-    ledger.append(replace(started(Budget(wall_s=wall_s)), seed=seed), 0.0, 0.0)
+    begin = RunStarted(
+        "landscape-1", PROBLEM.spec.name, PROBLEM.path, "0", device.spec, seed, Budget(wall_s=wall_s), ("playbook",),
+        None, ChildEntry.PARENT, DEFAULT_LADDER,
+    )  # fmt: skip
+    ledger.append(begin, 0.0, 0.0)
     meter = Meter(ledger.spent(), now_s=lambda: device.now_s)
-    first = replace(PROBLEM, kernel_source=FIRST)
     choose: Callable[..., tuple[()]] = lambda _state, _action: ()  # noqa: E731
-    engine = Engine(first, ledger, device, {"playbook": Grid()}, choose, meter, lambda _e, _s: None, policy)
+    engine = Engine(PROBLEM, ledger, device, {"playbook": Grid()}, choose, meter, lambda _e, _s: None, policy)
     engine.run()
     return engine, device
 
