@@ -21,7 +21,8 @@ from kbtui.pool_file import read_pool, samples_by_process, write_pool
 from kbtui.problems import load_problem
 
 POOLS = sorted((Path(__file__).parents[2] / "benchmarks/pools").glob("*.jsonl.gz"))
-SOFTMAX = next(p for p in POOLS if p.name.startswith("softmax"))
+#: The record of one search, as benchmarks/make_pool.py makes it: most of its candidates were never confirmed.
+SOFTMAX = Path(__file__).parents[1] / "data/pools/softmax-search-h200.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def asked(candidate: PoolCandidate, rung: int, other: PoolCandidate | None = Non
 def ignore(sample: LiveSample) -> None: ...
 
 
-@pytest.mark.parametrize("path", POOLS, ids=lambda p: p.name.split(".")[0])
+@pytest.mark.parametrize("path", [*POOLS, SOFTMAX], ids=lambda p: p.name.split(".")[0])
 def test_every_kept_pool_is_whole_and_small(path: Path) -> None:
     pool = read_pool(path)
     assert len(pool.candidates) >= (40 if "-full" in path.name else 30)
