@@ -5,6 +5,7 @@ A pool is made from a run's events and the texts of its candidates; its raw samp
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,9 @@ from kbtui.scheduler.state import RunState, Tried, problem_sha
 #: Bytes of an artifact by its SHA-256, None where it is not there.
 ArtifactOf = Callable[[str], bytes | None]
 
+#: What a damaged or foreign file raises, from the compressed bytes up to the values in them.
+_NO_POOL = (OSError, EOFError, zlib.error, RecursionError, ValueError, TypeError, KeyError, AttributeError)
+
 
 def read_pool(path: Path) -> Pool:
     """Raises UsageError in one line: no such file, or not a pool."""
@@ -29,7 +33,7 @@ def read_pool(path: Path) -> Pool:
             return pool_of_rows(json.loads(line) for line in lines)
     except FileNotFoundError:
         raise UsageError(f"no pool at {path}", "make one with benchmarks/make_pool.py") from None
-    except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except _NO_POOL as error:
         raise UsageError(f"{path} is not a pool: {error}", "make one with benchmarks/make_pool.py") from None
 
 

@@ -1,13 +1,15 @@
 """A recorded pool: every candidate of a search on a real device, with what each rung found and what it cost."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbtui.domain.candidate import Origin
+from kbtui.domain.candidate import Origin, source_sha
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.evaluation import ProblemReport, RungOutcome
+from kbtui.domain.measurement import Measurement
 from kbtui.domain.problem import Problem
 
 POOL_FORMAT = 1
@@ -102,8 +104,54 @@ def pool_rows(pool: Pool) -> Iterator[Any]:
 
 
 def pool_of_rows(rows: Iterable[Any]) -> Pool:
-    """The inverse of ``pool_rows``. Raises ValueError on another format, TypeError or KeyError on other values."""
+    """The inverse of ``pool_rows``. Raises ValueError on another format, TypeError or KeyError on other values.
+
+    ValueError, too, on what no device can have found: a time that is not above zero, a cost below it, a source that is
+    not the one named, a candidate without a rung or with two rows.
+    """
     header, *candidates = rows
     if header.get("format") != POOL_FORMAT:
         raise ValueError(f"format {header.get('format')}, this kbtui reads {POOL_FORMAT}")
-    return Pool(from_plain(PoolHeader, header), tuple(from_plain(PoolCandidate, row) for row in candidates))
+    pool = Pool(from_plain(PoolHeader, header), tuple(from_plain(PoolCandidate, row) for row in candidates))
+    _check_header(pool.header)
+    for candidate in pool.candidates:
+        _check_candidate(candidate)
+    if len(pool.by_sha) < len(pool.candidates):
+        raise ValueError("a candidate has two rows")
+    return pool
+
+
+def _check_header(header: PoolHeader) -> None:
+    _check("the header", all(map(_is_cost, (header.open_wall_s, header.report.gpu_s))), "a cost that is none")
+    _check("the header", all(_is_cost(wall_s) for _, wall_s in header.ask_wall_s), "a cost that is none")
+    for baseline in header.report.baselines:
+        _check(baseline.name, _are_times(baseline.measurement), "a time that is none")
+
+
+def _check_candidate(candidate: PoolCandidate) -> None:
+    name = f"candidate {candidate.source_sha[:8]}"
+    _check(name, source_sha(candidate.source) == candidate.source_sha, "another source than the one named")
+    _check(name, bool(candidate.rungs), "no rung")
+    for rung in candidate.rungs:
+        _check(name, all(map(_is_cost, (rung.outcome.gpu_s, rung.outcome.wall_s))), "a cost that is none")
+        _check(name, _are_times(rung.outcome.measurement), "a time that is none")
+        taken = [times for shape in rung.samples for times in shape.processes]
+        _check(name, all(times and all(map(_is_time, times)) for times in taken), "a sample that is none")
+
+
+def _check(whose: str, holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(f"{whose} has {otherwise}")
+
+
+def _are_times(measurement: Measurement | None) -> bool:
+    timings = measurement.timings if measurement else ()
+    return all(_is_time(t.low_us) and t.low_us <= t.device_us <= t.high_us < math.inf for t in timings)
+
+
+def _is_time(value: float) -> bool:
+    return 0 < value < math.inf
+
+
+def _is_cost(value: float) -> bool:
+    return 0 <= value < math.inf
