@@ -24,21 +24,22 @@ def bench(
     seed: int, as_json: bool, ascii_only: bool,
 ) -> int:  # fmt: skip
     """Prints times and ratios. 0, or 1 where the gate rejected a kernel, 3 where it could not be verified."""
+    from kbtui.engine.replaying import problem_on
     from kbtui.evaluation.devices import open_device
     from kbtui.kernel_file import read_kernel
     from kbtui.problems import load_problem
     from store.workspace import create_workspace
 
     problem = load_problem(problem_name)
-    sources = {FIRST: problem.kernel_source} if problem.kernel_source else {}
-    for path, name in zip(kernels, _names(kernels), strict=True):
-        sources[name] = read_kernel(path)
-    if not sources:
+    named = {name: read_kernel(path) for path, name in zip(kernels, _names(kernels), strict=True)}
+    if not named and problem.kernel_source is None:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
     baselines = ("eager", "compile") if with_compile else ("eager",)
     need_room(workspace)
     device = open_device(device_key, create_workspace(workspace).root, baselines=baselines)
     try:
+        problem = problem_on(device, problem)
+        sources = {FIRST: problem.kernel_source, **named} if problem.kernel_source else named
         tell(f"opening {problem.spec.name} on {device.spec.name}")
         opened = device.open(problem)
         benched = _benched(device, sources, rung, seed)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kbtui.commands.verify import EXITS, gate, verdict_json, verdict_line
 from kbtui.domain.codec import to_plain
+from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import Problem, ProblemSpec, ShapeRole
 from kbtui.domain.rung import DEFAULT_LADDER, WHOLE_GATE
 from kbtui.domain.verdict import Proof, Verdict
@@ -34,13 +35,13 @@ _KIND_WORDS = {
 
 def explain_problem(name: str, device_key: str, as_json: bool) -> ExitCode:
     """Policy and plan for a problem on a device; nothing is run."""
-    from kbtui.evaluation.devices import resolve_auto
+    from kbtui.evaluation.devices import REPLAY, resolve_auto
     from kbtui.evaluation.policy import explain
     from kbtui.problems import load_problem
 
     problem = load_problem(name)
     key = resolve_auto() if device_key == "auto" else device_key
-    proof = Proof.GPU if key.startswith("cuda") else Proof.INTERPRETER
+    proof = Proof.GPU if key.startswith(("cuda", REPLAY)) else Proof.INTERPRETER  # what is played back ran on a GPU
     if as_json:
         print(json.dumps({"policy": explain(problem.spec), **plan_json(problem.spec, proof)}, indent=2))
         return ExitCode.DONE
@@ -53,7 +54,7 @@ def explain_problem(name: str, device_key: str, as_json: bool) -> ExitCode:
 def explain_gate(device: Device, problem: Problem, seed: int, vettings: list[Vetting], as_json: bool) -> ExitCode:
     """The kernel's findings with their lines, then each stage with what it checked, by which proof, and its verdict."""
     assert problem.kernel_source is not None
-    proof = Proof.GPU if device.spec.key.startswith("cuda") else Proof.INTERPRETER
+    proof = Proof.GPU if device.spec.clock is Clock.MEASURED else Proof.INTERPRETER
     findings = findings_of(problem)
     verdicts = stage_verdicts(device, problem.kernel_source, seed)
     last = verdicts[-1]
@@ -63,7 +64,7 @@ def explain_gate(device: Device, problem: Problem, seed: int, vettings: list[Vet
         print(json.dumps({**told, "findings": findings, "stages": stages, **plan_json(problem.spec, proof)}, indent=2))
         return EXITS[last.kind]
     _print_findings(findings)
-    print_plan(problem.spec, proof, {v.stage: v for v in verdicts})
+    print_plan(problem.spec, proof, dict(zip((0, *STAGES), verdicts, strict=False)))
     print(verdict_line(last, device.spec.name))
     return EXITS[last.kind]
 

@@ -54,19 +54,20 @@ def profile(
     """Prints the diagnosis; 0, or 1 where the gate rejects the kernel, 3 where it cannot say."""
     from kbtui.commands.profile_text import render
     from kbtui.commands.verify import EXITS
+    from kbtui.engine.replaying import problem_on
     from kbtui.evaluation.devices import open_device
     from kbtui.kernel_file import with_kernel
     from kbtui.problems import load_problem
     from store.workspace import create_workspace
 
-    problem = on_shape(with_kernel(load_problem(problem_name), kernel), shape)
+    problem = with_kernel(load_problem(problem_name), kernel)
     if problem.kernel_source is None:
         raise UsageError(f"{problem_name} brings no kernel", "name one: --kernel FILE")
     need_room(workspace)
     root = create_workspace(workspace).root
     device = open_device(device_key, root)
     try:
-        found = profiled(device, problem, root, seed)
+        found = profiled(device, on_shape(problem_on(device, problem, kernel), shape), root, seed)
     finally:
         device.close()
     found = replace(found, kernel=str(kernel) if kernel else "")

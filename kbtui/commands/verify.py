@@ -41,6 +41,7 @@ class Asked:
 
 def verify(asked: Asked) -> int:
     """Prints what vetting finds and the verdict; 0 sound and verified, 1 rejected, 2 refused, 3 unverified."""
+    from kbtui.engine.replaying import problem_on
     from kbtui.evaluation.devices import open_device
     from kbtui.kernel_file import with_kernel
     from kbtui.problems import load_problem
@@ -51,7 +52,7 @@ def verify(asked: Asked) -> int:
     root = create_workspace(asked.workspace).root
     device = open_device(asked.device, root)
     try:
-        return _on(device, problem, root, asked)
+        return _on(device, problem_on(device, problem, asked.kernel), root, asked)
     finally:
         device.close()
 

@@ -2,8 +2,10 @@
 
 import os
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from kbtui.console import tell
 from kbtui.domain.event import RunStarted, Spent
 from kbtui.domain.measurement import Clock
 from kbtui.domain.problem import Problem
@@ -14,11 +16,20 @@ from kbtui.evaluation.devices import REPLAY
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.generation import LlmServer, make_generators
 from kbtui.generation.replay import recorded_generators
+from kbtui.kernel_file import with_kernel
 
 
-def problem_on(device: Device, problem: Problem) -> Problem:
-    """The pool's own copy of the problem on a replay, the problem itself elsewhere. Raises UsageError on another."""
-    return device.problem(problem) if isinstance(device, ReplayDevice) else problem
+def problem_on(device: Device, problem: Problem, kernel: Path | None = None) -> Problem:
+    """The pool's own copy of the problem on a replay, the problem itself elsewhere; ``kernel`` in place of its first.
+
+    Whatever a pool tells is about its own problem and no other. Raises UsageError on another, and on a bad file.
+    """
+    if not isinstance(device, ReplayDevice):
+        return with_kernel(problem, kernel)
+    own = device.problem(problem)
+    if (own.spec, own.reference_source) != (problem.spec, problem.reference_source):
+        tell(f"{problem.path} is not as it was recorded: what follows is about the pool's own {own.spec.name}")
+    return with_kernel(own, kernel)
 
 
 def generators_on(device: Device, started: RunStarted, spec: RunSpec) -> dict[str, Generator]:

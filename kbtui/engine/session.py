@@ -140,12 +140,13 @@ def check_model(generators: tuple[str, ...], model: str | None, spec: RunSpec) -
 
 @contextmanager
 def _start(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iterator[tuple[Problem, Ledger, Device]]:
-    problem = with_kernel(load_problem(spec.problem), Path(spec.kernel) if spec.kernel else None)
+    kernel = Path(spec.kernel) if spec.kernel else None
+    problem = with_kernel(load_problem(spec.problem), kernel)
     if not spec.device.startswith(REPLAY):
         check_model(spec.generators, spec.model, spec)
     device = open_device(spec.device, workspace.root)
     try:
-        problem = problem_on(device, problem)
+        problem = problem_on(device, problem, kernel)
         if not spec.unvetted:
             refuse_unsound(device, problem, workspace.root)
         started = RunStarted(
@@ -236,9 +237,8 @@ def resumed_budget(state: RunState, spec: RunSpec, spent: Spent) -> Budget:
 
 
 def _same_problem(started: RunStarted, device: Device) -> Problem:
-    problem = problem_on(device, load_problem(started.problem_path))
-    if started.kernel_path:
-        problem = with_kernel(problem, Path(started.kernel_path))
+    kernel = Path(started.kernel_path) if started.kernel_path else None
+    problem = problem_on(device, load_problem(started.problem_path), kernel)
     if problem_sha(problem) != started.problem_sha:
         raise UsageError(
             f"the problem at {started.problem_path} has changed since run {started.run} began",

@@ -10,6 +10,7 @@ import pytest
 
 from kbtui.commands.leave import import_runs
 from kbtui.evaluation.devices import DEFAULT_MODEL, resolve_auto
+from kbtui.pool_file import read_pool
 from tests.fakes.commands import ROOT, kbtui, kbtui_forked, one_line
 from tests.fakes.ollama_server import FakeOllama, serve
 
@@ -97,6 +98,67 @@ def test_one_line_and_the_code(place: Path, words: tuple[str, ...], code: int, s
     done = kbtui_forked(*words, *more, cwd=place)
     assert says in one_line(done)
     assert done.returncode == code
+
+
+REPLAY = ("--device", "replay:" + str(next((ROOT / "benchmarks/pools").glob("softmax-*-full.jsonl.gz"))))
+REPLAYED = [("run", "--headless"), ("verify",), ("verify", "--explain"), ("bench",), ("profile",)]
+
+
+@pytest.mark.parametrize("words", REPLAYED, ids=" ".join)
+def test_a_pool_says_nothing_of_another_problem_though_it_knows_the_kernel(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    other = tmp_path / "half_softmax"
+    shutil.copytree(SOFTMAX, other)
+    declared = (other / "problem.toml").read_text()
+    (other / "problem.toml").write_text(declared.replace('name = "softmax"', 'name = "half_softmax"'))
+    done = kbtui_forked(words[0], other, *words[1:], "--kernel", SOFTMAX / "kernel.py", *REPLAY, cwd=tmp_path)
+    assert done.stderr.splitlines() == ["kbtui: this pool is of softmax, not of half_softmax; name the pool's problem"]
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("words", REPLAYED, ids=" ".join)
+def test_a_replay_of_a_problem_that_has_changed_says_whose_results_it_tells(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    changed = tmp_path / "softmax"
+    shutil.copytree(SOFTMAX, changed)
+    reference = (changed / "reference.py").read_text()
+    (changed / "reference.py").write_text(reference.replace("return torch.", "return 0.5 * torch."))
+    more = ("--candidates", "1") if words[0] == "run" else ()
+    done = kbtui_forked(words[0], changed, *words[1:], "--kernel", SOFTMAX / "kernel.py", *more, *REPLAY, cwd=tmp_path)
+    assert "is not as it was recorded: what follows is about the pool's own softmax" in done.stderr
+
+
+def test_what_a_replay_explains_of_the_gate_agrees_with_its_verdict(tmp_path: Path) -> None:
+    done = kbtui_forked("verify", "softmax", "--explain", "--kernel", SOFTMAX / "kernel.py", *REPLAY, cwd=tmp_path)
+    *_, verdict = done.stdout.splitlines()
+    stages = [line for line in done.stdout.splitlines() if line.startswith("stage ")]
+    assert verdict.startswith("verified by gpu on replay")
+    assert stages[0].endswith(": verified")
+    assert [line.endswith(": verified by gpu") for line in stages[1:]] == [True] * 3
+    assert "interpreter" not in done.stdout
+    planned = kbtui_forked("verify", "softmax", "--explain", *REPLAY, cwd=tmp_path).stdout
+    assert "proof gpu" in planned
+
+
+def test_a_kernel_that_a_pool_does_not_know_is_not_left_out_of_a_replay(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def kernel_function(x):\n    return x\n")
+    done = kbtui_forked("run", "softmax", "--headless", "--kernel", "mine.py", *REPLAY, cwd=tmp_path)
+    assert "the first kernel is not in the pool" in done.stderr
+    assert done.returncode == 2
+
+
+def test_a_replay_begins_with_the_kernel_that_is_named_and_can_be_resumed(tmp_path: Path) -> None:
+    known = read_pool(Path(REPLAY[1].removeprefix("replay:"))).candidates[1].source
+    (tmp_path / "mine.py").write_text(known)
+    done = kbtui_forked(
+        "run", "softmax", *REPLAY, "--headless", "--kernel", "mine.py", "--candidates", "1", cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stderr
+    assert json.loads(kbtui_forked("show", "first", "--json", cwd=tmp_path).stdout)["source"] == known
+    again = kbtui_forked("resume", "--headless", "--candidates", "1", cwd=tmp_path)
+    assert "2 candidates" in again.stderr
 
 
 @pytest.mark.parametrize(
