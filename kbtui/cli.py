@@ -136,7 +136,7 @@ def run(
         ascii_only=ascii_only,
     )
     with_kernel(load_problem(problem), kernel)
-    wall = None if budget is None and (candidates or gpu_budget) else settings.budget
+    wall = None if budget is None and (candidates or gpu_budget is not None) else settings.budget
     generators = tuple(settings.generators)
     if settings.model and "llm" not in generators:
         generators = (*generators, "llm")
@@ -179,16 +179,18 @@ def resume(
     """Take a run up again where it was, spent budget included. A budget given here is spent from now on."""
     from kbtui.commands.run import run_detached, run_headless
     from kbtui.commands.where import open_reader, pick_run
+    from kbtui.domain.event import Budget
     from kbtui.engine.spec import RunSpec
 
     settings = settings_of(workspace=workspace, refresh_hz=refresh, llm_url=llm_url, theme=theme, ascii_only=ascii_only)
+    more = budget_of(budget, candidates, gpu_budget, llm_tokens)
     where = workspace_of(workspace)
     spec = RunSpec(
         workspace=str(where),
         problem="",
         run=pick_run(open_reader(where), name),
-        budget=budget_of(budget, candidates, gpu_budget, llm_tokens),
-        budget_given=any((budget, candidates, gpu_budget, llm_tokens)),
+        budget=more,
+        budget_given=more != Budget(),
         ollama_host=settings.ollama_host,
         llm_url=settings.llm_url,
     )

@@ -96,7 +96,8 @@ def budget_of(wall: str | None, candidates: int | None, gpu: str | None, llm_tok
     """The limits that were given; durations as people write them."""
     from kbtui.domain.event import Budget
 
-    return Budget(seconds_of(wall) if wall else None, candidates, seconds_of(gpu) if gpu else None, llm_tokens)
+    wall_s, gpu_s = (None if told is None else seconds_of(told) for told in (wall, gpu))
+    return Budget(wall_s, candidates, gpu_s, llm_tokens)
 
 
 def look_of(settings: "Settings") -> "Look":
