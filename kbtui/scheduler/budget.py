@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from kbtui.domain.rung import MEASURE, PROFILE, Rung
+from kbtui.domain.wording import counted
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.policy import Policy
 from kbtui.scheduler.state import RunState
@@ -15,14 +16,19 @@ def budget_spent(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -
     """Which limit is reached, in words, or None. Who waits on the dear rungs holds nothing up."""
     budget = state.budget
     if budget.wall_s is not None and wall_s >= budget.wall_s:
-        return f"{budget.wall_s:.0f} s of wall time"
+        return f"{_seconds(budget.wall_s)} of wall time"
     if budget.gpu_s is not None and gpu_s >= budget.gpu_s:
-        return f"{budget.gpu_s:.0f} s of GPU time"
+        return f"{_seconds(budget.gpu_s)} of GPU time"
     full = budget.candidates is not None and len(state.tried) >= budget.candidates
     waits = any(t.waiting_at is not None and (t.pinned or t.waiting_at < PROFILE) for t in state.tried.values())
     if full and not waits and best_unconfirmed(state, policy) is None:
-        return f"{budget.candidates} candidates"
+        return counted(budget.candidates or 0, "candidate")
     return None
+
+
+def _seconds(limit_s: float) -> str:
+    """``600 s``; a limit of a moment as it was given."""
+    return f"{limit_s:.0f} s" if limit_s >= 10 else f"{limit_s:g} s"
 
 
 def in_reserve(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> bool:

@@ -4,6 +4,7 @@ import copy
 import math
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
+from kbtui.scheduler.budget import budget_spent
 from kbtui.scheduler.confirm import best_unconfirmed
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
@@ -56,6 +58,24 @@ def test_nothing_is_evaluated_once_the_wall_budget_is_spent(state: RunState, wal
     action = action_of(state, wall_s)
     assert isinstance(action, Finish)
     assert action.reason is EndReason.BUDGET
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        (Budget(wall_s=600.0), "600 s of wall time"),
+        (Budget(wall_s=1.5), "1.5 s of wall time"),
+        (Budget(wall_s=0.001), "0.001 s of wall time"),
+        (Budget(gpu_s=600.0), "600 s of GPU time"),
+        (Budget(gpu_s=0.25), "0.25 s of GPU time"),
+        (Budget(candidates=1), "1 candidate"),
+        (Budget(candidates=2), "2 candidates"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_limit_that_is_reached_is_told_as_it_was_given(budget: Budget, says: str) -> None:
+    reached = [budget_spent(replace(s, budget=budget), 700.0, 700.0, DEFAULT_POLICY) for s in STATES]
+    assert {told for told in reached if told is not None} == {says}
 
 
 @given(st.sampled_from(STATES[2:]), st.floats(89, 99.9))
