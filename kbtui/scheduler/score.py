@@ -18,6 +18,7 @@ S chooses parents and the order of work. It decides no promotion and no champion
 """
 
 import math
+from collections.abc import Sequence
 from statistics import fmean
 
 from kbtui.domain.evaluation import RungOutcome
@@ -65,9 +66,20 @@ def promise(state: RunState, tried: Tried) -> float | None:
 
 
 def score_words(score: Score) -> str:
-    """``S +0.632 = speed +0.641, stability -0.002, headroom -0.017, rung +0.010``."""
-    terms = ("speed", score.speed), ("stability", score.stability), ("headroom", score.headroom), ("rung", score.bonus)
-    return f"S {term_words(score.total)} = " + ", ".join(f"{name} {term_words(value)}" for name, value in terms)
+    """``S +0.632 = speed +0.641, stability -0.002, headroom -0.017, rung +0.010``; as rounded, too, they add up."""
+    names = "speed", "stability", "headroom", "rung"
+    terms = _adding_up((score.speed, score.stability, score.headroom, score.bonus), score.total)
+    told = (f"{name} {term_words(value)}" for name, value in zip(names, terms, strict=True))
+    return f"S {term_words(score.total)} = {', '.join(told)}"
+
+
+def _adding_up(terms: Sequence[float], total: float) -> list[float]:
+    """Terms to three places whose sum is the rounded total: rounded down, then up where the most was cut off."""
+    exact = [round(1000 * term, 6) for term in terms]
+    whole = [math.floor(term) for term in exact]
+    most_cut = sorted(range(len(exact)), key=lambda i: whole[i] - exact[i])
+    up = most_cut[: round(1000 * round(total, 3)) - sum(whole)]
+    return [(down + (i in up)) / 1000 for i, down in enumerate(whole)]
 
 
 def term_words(value: float) -> str:

@@ -15,6 +15,7 @@ from kbtui.scheduler.state import RunState, Tried
 from tests.fakes.decided import admitted, against, answered, state_with, timed
 
 SPEEDS = st.floats(0.2, 5.0)
+RUNGS = (SCREEN, MEASURE, PROFILE, CONFIRM)
 
 
 def result(
@@ -100,12 +101,18 @@ def test_a_promise_is_beside_the_incumbent_of_the_same_rung() -> None:
     assert promise(state, state.tried["c0001"]) is None
 
 
-@given(SPEEDS, SPEEDS)
-def test_the_terms_on_screen_add_up(speed: float, part: float) -> None:
-    score = score_of(tried(result(speed, low=speed * min(part, 1.0), half_us=3.0, bound_us=90.0)))
+@given(SPEEDS, SPEEDS, st.floats(0.0, 50.0), st.floats(60.0, 100.0), st.sampled_from(RUNGS))
+def test_the_terms_on_screen_add_up_to_the_s_beside_them(
+    speed: float, part: float, half_us: float, bound_us: float, rung: int
+) -> None:
+    score = score_of(tried(result(speed, rung, low=speed * min(part, 1.0), half_us=half_us, bound_us=bound_us)))
     assert score is not None
-    told = [float(word.split()[-1]) for word in score_words(score).split(" = ")[1].split(", ")]
-    assert sum(told) == pytest.approx(score.total, abs=0.0025)
+    whole, terms = score_words(score).removeprefix("S ").split(" = ")
+    told = [float(word.split()[-1]) for word in terms.split(", ")]
+    assert whole == term_words(score.total)
+    assert sum(told) == pytest.approx(float(whole), abs=1e-9)
+    exact = (score.speed, score.stability, score.headroom, score.bonus)
+    assert all(abs(one - other) < 0.0011 for one, other in zip(told, exact, strict=True))
 
 
 def test_no_term_is_a_negative_zero() -> None:
