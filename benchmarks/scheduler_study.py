@@ -24,9 +24,11 @@ from benchmarks.pool_ablations import ABLATIONS
 from benchmarks.pool_strategies import Point, Trace, Truth, full_fidelity, halving, hill_climb, search
 from benchmarks.scheduler_plot import Curve, Panel, plot
 from kbtui.domain.event import ChildEntry
+from kbtui.errors import UsageError
 from kbtui.evaluation.devices.replay import ReplayDevice
 
 ROOT = Path(__file__).parents[1]
+POOLS = ROOT / "benchmarks/pools"
 #: Found is within this of the pool's best; a champion should end within the closer one.
 NEAR, CLOSE = 0.02, 0.01
 #: A crowning is wrong where full fidelity says that the winner is slower by more than the width of a tie.
@@ -253,8 +255,7 @@ def _of_ladder_off(one: Studied, this: Row) -> str:
 
 def write(studied: list[Studied], options: argparse.Namespace, took_s: float) -> None:
     heading = {
-        "command": f"python benchmarks/scheduler_study.py --seeds {options.seeds}"
-        + (" --ablations" if options.ablations else ""),
+        "command": command(options),
         "machine": f"{platform.machine()}, python {platform.python_version()}",
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "seconds": round(took_s),
@@ -276,18 +277,29 @@ def write(studied: list[Studied], options: argparse.Namespace, took_s: float) ->
     options.docs.with_suffix(".svg").write_text(plot([s.panel for s in studied], NEAR))
 
 
+def command(options: argparse.Namespace) -> str:
+    """What made the results, as one would type it again."""
+    pools = "" if options.pools == POOLS else f" --pools {options.pools}"
+    return f"python benchmarks/scheduler_study.py --seeds {options.seeds}{' --ablations' * options.ablations}{pools}"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--ablations", action="store_true", help="one part of the scheduler taken away at a time")
-    parser.add_argument("--pools", type=Path, default=ROOT / "benchmarks/pools")
+    parser.add_argument("--pools", type=Path, default=POOLS)
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks/results/scheduler-study.json")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs/scheduler.md")
     options = parser.parse_args()
-    began = time.monotonic()
     paths = sorted(options.pools.glob("*.jsonl.gz"))
+    if not paths or options.seeds < 1:  # what is kept of a study before must not become that of none
+        parser.error(f"no *.jsonl.gz in {options.pools}" if not paths else "--seeds must be 1 at least")
+    began = time.monotonic()
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)  # noqa: E731
-    studied = [study(path, options.seeds, options.ablations, say) for path in paths]
+    try:
+        studied = [study(path, options.seeds, options.ablations, say) for path in paths]
+    except UsageError as error:
+        parser.error(str(error))
     print(table(studied), targets(studied), *([ablation_table(studied)] if options.ablations else []), sep="\n\n")
     write(studied, options, time.monotonic() - began)
     return 0

@@ -2,6 +2,7 @@
 
 import math
 import xml.etree.ElementTree as ElementTree
+from argparse import Namespace
 from pathlib import Path
 from statistics import median
 
@@ -10,7 +11,8 @@ import pytest
 from benchmarks.pool_ablations import ABLATIONS, Unpaired, in_any_order, one_structure, only, with_pool
 from benchmarks.pool_strategies import Crowning, Point, Trace, Truth, full_fidelity, halving, hill_climb, search
 from benchmarks.scheduler_plot import Curve, Panel, plot
-from benchmarks.scheduler_study import first_within, row_of, strategies
+from benchmarks.scheduler_study import POOLS as POOLS_OF_THE_PAGE
+from benchmarks.scheduler_study import command, first_within, main, row_of, strategies
 from kbtui.domain.rung import CONFIRM
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.pool_file import read_pool
@@ -100,6 +102,41 @@ def test_without_pairs_a_number_once_taken_is_never_taken_again(device: ReplayDe
     sha, rung = next(iter(through.once))
     held = through.once[sha, rung]
     assert through._time(sha, rung) is held
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--pools", "nowhere"], "no *.jsonl.gz in nowhere"),
+        (["--pools", "."], "no *.jsonl.gz in ."),
+        (["--pools", "torn"], "torn/a.jsonl.gz is not a pool"),
+        (["--seeds", "0"], "--seeds must be 1 at least"),
+        (["--seeds", "-1"], "--seeds must be 1 at least"),
+    ],
+    ids=" ".join,
+)
+def test_a_study_of_nothing_is_refused_and_leaves_the_one_before(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn/a.jsonl.gz").write_bytes(POOLS[0].read_bytes()[:999])
+    kept = {name: tmp_path / name for name in ("out", "docs")}
+    for path in kept.values():
+        path.write_text("kept")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["study", *words, "--out", "out", "--docs", "docs"])
+    with pytest.raises(SystemExit) as refused:
+        main()
+    assert refused.value.code == 2
+    assert says in capsys.readouterr().err
+    assert all(path.read_text() == "kept" for path in kept.values())
+
+
+def test_the_page_names_the_pools_that_made_it() -> None:
+    made = Namespace(seeds=20, ablations=True, pools=Path("elsewhere"))
+    assert command(made) == "python benchmarks/scheduler_study.py --seeds 20 --ablations --pools elsewhere"
+    usual = Namespace(seeds=40, ablations=False, pools=POOLS_OF_THE_PAGE)
+    assert command(usual) == "python benchmarks/scheduler_study.py --seeds 40"
 
 
 TRUTH = Truth({"slow": 0.0, "near": math.log(1.99), "best": math.log(2.0), "tied": math.log(1.995)})
