@@ -186,12 +186,12 @@ def _resume(spec: RunSpec, workspace: Workspace, checkpoint: Checkpoint) -> Iter
             check_model(started.generators, started.model, spec)
         device = _device_again(started, workspace)
         try:
-            problem = _same_problem(started, device)
             if device.spec.name != started.device.name:
                 raise UsageError(
                     f"run {spec.run} was measured on {started.device.name}, this is {device.spec.name}",
                     "start a new run here: times of two chips cannot be compared",
                 )
+            problem = _same_problem(started, device)
             _settle_old_commands(ledger, spent)
             ledger.append(RunResumed(budget, "taken up again", environment_of(device.spec)), spent.wall_s, spent.gpu_s)
             yield problem, ledger, device

@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kbtui.commands.leave import import_runs
 from kbtui.evaluation.devices import DEFAULT_MODEL, resolve_auto
-from kbtui.pool_file import read_pool
+from kbtui.pool_file import read_pool, write_pool
 from tests.fakes.commands import ROOT, kbtui, kbtui_forked, one_line
 from tests.fakes.ollama_server import FakeOllama, serve
 
@@ -163,6 +164,17 @@ def test_a_replay_begins_with_the_kernel_that_is_named_and_can_be_resumed(tmp_pa
     assert json.loads(kbtui_forked("show", "first", "--json", cwd=tmp_path).stdout)["source"] == known
     again = kbtui_forked("resume", "--headless", "--candidates", "1", cwd=tmp_path)
     assert "2 candidates" in again.stderr
+
+
+def test_a_run_of_a_pool_that_is_another_now_blames_the_pool_and_not_the_problem(tmp_path: Path) -> None:
+    played, recorded = tmp_path / "pool", read_pool(Path(REPLAY[1].removeprefix("replay:")))
+    write_pool(played, recorded)
+    kbtui_forked("run", "softmax", "--device", f"replay:{played}", "--headless", "--candidates", "1", cwd=tmp_path)
+    problem = replace(recorded.header.problem, reference_source="# another\n")
+    write_pool(played, replace(recorded, header=replace(recorded.header, problem=problem)))
+    done = kbtui_forked("resume", "--headless", "--candidates", "1", cwd=tmp_path)
+    assert "was measured on replay of NVIDIA H200, pool" in one_line(done)
+    assert done.returncode == 2
 
 
 @pytest.mark.parametrize(
