@@ -49,6 +49,11 @@ def is_affordable(state: RunState, need_s: float, wall_s: float, gpu_s: float) -
     return wall and (budget.gpu_s is None or gpu_s + need_s <= budget.gpu_s)
 
 
+def is_borne(state: RunState, need_s: float) -> bool:
+    """Whether ``need_s`` seconds fit into the whole budget, whatever is left of it."""
+    return is_affordable(state, need_s, 0.0, 0.0)
+
+
 def rung_within(state: RunState, rung: int, wall_s: float, gpu_s: float, policy: Policy) -> Rung:
     """The rung of the run's ladder, without further process pairs where the rest of the budget would not bear them."""
     assert state.started is not None

@@ -1,9 +1,11 @@
 """What to do next: the one decision that drives Algorithm 1. Pure."""
 
+from dataclasses import replace
+
 from kbtui.domain.event import ChildEntry, Decision, EndReason
 from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
-from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, next_costs_s, within_share
+from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, is_borne, next_costs_s, within_share
 from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.parents import awaited, choose_proposal, is_coarse, reads_diagnoses
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
@@ -30,9 +32,22 @@ def next_action(
     if in_reserve(state, wall_s, gpu_s, policy):
         if confirm := _confirm_last(state, wall_s, gpu_s, policy):
             return confirm
-        if not is_affordable(state, next_costs_s(state, policy), wall_s, gpu_s):
-            return Finish(EndReason.BUDGET, "the rest is too little for another candidate")
+        return _with_the_rest(state, wall_s, gpu_s, policy)
     return _search(state, policy, _may_profile(state, wall_s, gpu_s, policy), wall_s)
+
+
+def _with_the_rest(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> Action:
+    """In the reserve, with nobody to confirm: without a champion all of it goes into finding one.
+
+    Whoever leads the screen is measured at once then, for nobody who was only screened is handed over.
+    """
+    if state.champion is not None and not is_affordable(state, next_costs_s(state, policy), wall_s, gpu_s):
+        return Finish(EndReason.BUDGET, "the rest is too little for another candidate")
+    policy = policy if state.champion else replace(policy, seen_off=0)
+    action = _search(state, policy, _may_profile(state, wall_s, gpu_s, policy), wall_s)
+    if isinstance(action, Evaluate) and action.rung == CONFIRM and not state.tried[action.candidate].pinned:
+        return Finish(EndReason.BUDGET, "the rest is too little to confirm the best")
+    return action
 
 
 def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> bool:
@@ -41,12 +56,15 @@ def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -
 
 
 def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> Evaluate | None:
-    """A first champion at any price, since a run without one has found nothing; another where it is affordable.
+    """A first champion beyond the budget too, for a run without one has found nothing; another where it is affordable.
 
-    Where one failed there already, no price is paid for the next that is ahead without being sure of it.
+    Not where a confirmation would take longer than the whole budget: such a run looks around, and what it hands over is
+    said not to be confirmed. Where one failed there already, no price is paid for the next that is ahead without being
+    sure of it.
     """
-    affordable = is_affordable(state, confirm_cost_s(state, policy), wall_s, gpu_s)
-    if state.champion is not None and not affordable:
+    cost_s = confirm_cost_s(state, policy)
+    affordable = is_affordable(state, cost_s, wall_s, gpu_s)
+    if not affordable and (state.champion is not None or not is_borne(state, cost_s)):
         return None
     failed = any(CONFIRM in t.results for t in state.tried.values())
     best = best_unconfirmed(state, policy, sure=failed and not affordable)

@@ -13,7 +13,7 @@ from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.engine.memory_ledger import MemoryLedger
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.budget import budget_spent
-from kbtui.scheduler.confirm import best_unconfirmed
+from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
 from kbtui.scheduler.policy import DEFAULT_POLICY
 from kbtui.scheduler.queue import next_action
 from kbtui.scheduler.state import RunState
@@ -103,6 +103,49 @@ def costly(state: RunState, confirm_s: float) -> RunState:
 def test_a_run_ends_when_what_is_left_could_not_confirm_anyone(state: RunState, wall_s: float) -> None:
     state = replace(costly(state, confirm_s=12.0), budget=Budget(wall_s=100.0))
     assert isinstance(action_of(state, wall_s), Finish)
+
+
+def without_champion(state: RunState) -> RunState:
+    """The same state, had nobody been timed but the first kernel, and one still waited at the screen."""
+    state = copy.deepcopy(state)
+    state.champion = None
+    for tried in state.tried.values():
+        if tried.candidate.id != state.first:
+            tried.results, tried.waiting_at = {}, None
+    tried.waiting_at = SCREEN
+    return state
+
+
+CONFIRMED = [s for s in STATES if s.champion and len(s.tried) > 2]
+
+
+@given(st.sampled_from(CONFIRMED), st.floats(70, 99.9))
+def test_without_a_champion_the_rest_of_a_budget_goes_into_finding_one(state: RunState, wall_s: float) -> None:
+    action = action_of(replace(without_champion(state), budget=Budget(wall_s=100.0)), wall_s)
+    assert not isinstance(action, Finish)
+
+
+@given(st.sampled_from(CONFIRMED), st.floats(0.1, 10.0))
+def test_a_first_champion_is_confirmed_beyond_the_budget_but_not_for_longer_than_all_of_it(
+    state: RunState, measured_s: float
+) -> None:
+    state = copy.deepcopy(state)
+    state.champion = None
+    for tried in state.tried.values():
+        for rung in (PROFILE, CONFIRM):
+            tried.results.pop(rung, None)
+        if measured := tried.results.get(MEASURE):
+            tried.results[MEASURE] = replace(measured, outcome=replace(measured.outcome, wall_s=measured_s))
+    hopeful, cost_s = best_unconfirmed(state, DEFAULT_POLICY), confirm_cost_s(state, DEFAULT_POLICY)
+    assert hopeful is not None
+    assert cost_s > measured_s
+
+    def at_the_end_of(limit_s: float) -> Action:
+        return action_of(replace(state, budget=Budget(wall_s=limit_s)), 0.99 * limit_s)
+
+    assert at_the_end_of(1.01 * cost_s) == Evaluate(hopeful.candidate.id, CONFIRM)
+    action = at_the_end_of(0.99 * cost_s)
+    assert not (isinstance(action, Evaluate) and action.rung == CONFIRM)
 
 
 def test_the_first_kernel_comes_first() -> None:
