@@ -5,8 +5,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from sqlite3 import DatabaseError, OperationalError, Row
 
 from kbtui.budget import budget_of_json
@@ -23,6 +21,7 @@ from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
 from store.opening import DamagedIndexError, EmptyIndexError, asking, damage_noticed, open_for_reading
+from store.rows import CommandRow, EngineStatus, RunRow, command_row, live_sample, run_row
 from store.run_name import under_name
 from store.workspace import Workspace
 
@@ -31,65 +30,6 @@ _OF_A_CANDIDATE = (CommandKind.PIN, CommandKind.PRUNE, CommandKind.PROMOTE)
 #: An engine beats once a second. On a disk without room it cannot even say that it waits: then a reader says it.
 MUTE_S = 2.5
 NO_ROOM_BYTES = 1 << 20
-
-
-class RunStatus(StrEnum):
-    """LOST: not ended, and no engine works on it; it can be resumed."""
-
-    SEARCHING = "searching"
-    PAUSED = "paused"
-    ENDED = "ended"
-    LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One run as a list shows it. ``best_score``: speedup over its first kernel; ``clock``: measured or modelled."""
-
-    run: str
-    problem: str
-    device: str
-    clock: str
-    started_at: str
-    state: RunStatus
-    end_reason: str | None
-    best_candidate: str | None
-    best_score: float | None
-    n_candidates: int
-    wall_s: float
-    gpu_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class EngineStatus:
-    """The engine's last sign of life. ``alive``: it holds the lock now; ``beat_age_s``: None before its first beat."""
-
-    pid: int
-    run: str
-    alive: bool
-    started_at: str
-    beat_age_s: float | None
-    activity: str
-    candidate: str | None
-    rung: int | None
-    wall_s: float
-    gpu_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class CommandRow:
-    """A command and whether the engine has made it an event (``accepted_seq``)."""
-
-    id: int
-    kind: CommandKind
-    argument: str
-    note: str
-    parent: str | None
-    accepted_seq: int | None
-
-    @property
-    def pending(self) -> bool:
-        return self.accepted_seq is None
 
 
 class Reader:
@@ -123,7 +63,7 @@ class Reader:
         holder = lock_holder(self.workspace.lock)
         at_work = holder.run if holder else None
         rows = self._all("SELECT * FROM run ORDER BY started_at DESC")
-        return [_run_row(row, row["run"] == at_work) for row in rows]
+        return [run_row(row, row["run"] == at_work) for row in rows]
 
     def envelopes(self, run: str, after_seq: int = -1) -> list[Envelope]:
         rows = self._all("SELECT body FROM event WHERE run = ? AND seq > ? ORDER BY seq", (run, after_seq))
@@ -184,7 +124,7 @@ class Reader:
 
     def live_samples(self, run: str, after_id: int = 0) -> list[tuple[int, LiveSample]]:
         rows = self._all("SELECT * FROM live_sample WHERE run = ? AND id > ? ORDER BY id", (run, after_id))
-        return [(row["id"], _live_sample(row)) for row in rows]
+        return [(row["id"], live_sample(row)) for row in rows]
 
     def insert_command(
         self, run: str, kind: CommandKind, argument: str = "", note: str = "", parent: str | None = None
@@ -211,10 +151,7 @@ class Reader:
 
     def commands(self, run: str) -> list[CommandRow]:
         rows = self._all("SELECT * FROM command WHERE run = ? ORDER BY id", (run,))
-        return [
-            CommandRow(r["id"], CommandKind(r["kind"]), r["argument"], r["note"], r["parent"], r["accepted_seq"])
-            for r in rows
-        ]
+        return [command_row(row) for row in rows]
 
     def artifacts(self, run: str, candidate: str) -> list[ArtifactRef]:
         """What is stored beside a candidate's events, oldest first."""
@@ -280,40 +217,3 @@ def _damaged(workspace: Workspace) -> EngineError:
 
 def _no_runs(workspace: Workspace) -> UsageError:
     return UsageError(f"no runs in {workspace.root}", "start one with `kbtui run`, or `kbtui reindex`")
-
-
-def _run_row(row: Row, at_work: bool) -> RunRow:
-    return RunRow(
-        run=row["run"],
-        problem=row["problem"],
-        device=row["device_name"],
-        clock=row["clock"],
-        started_at=row["started_at"],
-        state=_status(row, at_work),
-        end_reason=row["end_reason"],
-        best_candidate=row["best_candidate"],
-        best_score=row["best_score"],
-        n_candidates=row["n_candidates"],
-        wall_s=row["wall_s"],
-        gpu_s=row["gpu_s"],
-    )
-
-
-def _live_sample(row: Row) -> LiveSample:
-    return LiveSample(
-        candidate=row["candidate"],
-        against=row["against"],
-        shape=row["shape"],
-        candidate_us=row["candidate_us"],
-        other_us=row["other_us"],
-        pair=row["pair"],
-        max_pairs=row["max_pairs"],
-    )
-
-
-def _status(row: Row, at_work: bool) -> RunStatus:
-    if row["end_reason"] is not None:
-        return RunStatus.ENDED
-    if not at_work:
-        return RunStatus.LOST
-    return RunStatus.PAUSED if row["paused"] else RunStatus.SEARCHING

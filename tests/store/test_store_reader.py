@@ -7,8 +7,9 @@ import pytest
 
 from kbtui.domain.event import CommandAccepted, CommandKind, RunResumed
 from kbtui.errors import EngineError, UsageError
-from store.reader import Reader, RunStatus
+from store.reader import Reader
 from store.record import create_run, open_run
+from store.rows import RunStatus
 from store.workspace import EngineLock
 
 

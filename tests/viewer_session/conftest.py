@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from store.reader import EngineStatus, Reader
+from store.reader import Reader
+from store.rows import EngineStatus
 from store.workspace import open_workspace
 from tests.conftest import SYSTEM_PATH
 from tests.fakes.commands import ROOT, kbtui
