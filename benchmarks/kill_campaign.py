@@ -33,9 +33,10 @@ from typing import Any
 from kbtui.domain.codec import envelope_to_plain
 from kbtui.domain.event import CandidateAdmitted, RungCompleted, RunResumed
 from kbtui.errors import UsageError
-from store.gitio import ObjectStore, run_git
+from store.git_process import run_git
 from store.ledger import read_commit, run_names
 from store.lock import LockHolder, lock_holder
+from store.objects import ObjectStore
 from store.reader import Reader
 from store.workspace import Workspace, open_workspace
 

@@ -43,7 +43,7 @@ from kbtui.domain.profile import KernelResources
 from kbtui.domain.rung import DEFAULT_LADDER
 from kbtui.domain.verdict import Proof, verified
 from kbtui.engine.admission import trailers
-from store.gitio import isolated_environment
+from store.git_process import isolated_environment
 from store.ledger import IDENTITY
 from store.message import candidate_message, envelope_json, event_message
 from store.packing import pack

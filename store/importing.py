@@ -16,12 +16,14 @@ from kbtui.domain.candidate import ArtifactRef, Attachment, source_sha
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.errors import EngineError, UsageError
 from store.artifacts import read_artifact, store_artifact
-from store.gitio import ObjectStore, list_refs, move_ref, run_git
+from store.git_process import run_git
 from store.ledger import IDENTITY, RUNS, Entry, RunBranch, read_commit, read_source, run_names
 from store.lock import EngineLock
+from store.objects import ObjectStore
 from store.opening import open_for_reading
 from store.readme_branch import write_readme_branch
 from store.record import next_run_name
+from store.refs import list_refs, move_ref
 from store.reindex import open_or_rebuild, reconcile
 from store.tidying import sweep
 from store.workspace import Workspace, open_workspace

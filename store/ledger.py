@@ -8,8 +8,10 @@ from pathlib import Path
 from kbtui.domain.candidate import ArtifactRef, candidate_id
 from kbtui.domain.event import Envelope
 from kbtui.errors import EngineError
-from store.gitio import ObjectStore, RefMovedError, break_ref_lock, list_refs, move_ref, read_ref, run_git
+from store.git_process import run_git
 from store.message import candidate_message, envelope_json, event_message, parse_event_message
+from store.objects import ObjectStore
+from store.refs import RefMovedError, break_ref_lock, list_refs, move_ref, read_ref
 
 IDENTITY = "kbtui <kbtui@localhost>"
 KERNEL_FILE = "kernel.py"

@@ -9,9 +9,11 @@ import logging
 from pathlib import Path
 
 from kbtui.errors import EngineError
-from store.gitio import ObjectStore, list_refs, move_ref, run_git
+from store.git_process import run_git
 from store.ledger import IDENTITY, RUNS, parse_commit
 from store.message import parse_event_message
+from store.objects import ObjectStore
+from store.refs import list_refs, move_ref
 
 _log = logging.getLogger(__name__)
 

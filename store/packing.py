@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from store.gitio import isolated_environment, run_git
+from store.git_process import isolated_environment, run_git
 from store.workspace import Workspace
 
 #: Loose objects below this many are not worth a pack.

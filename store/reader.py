@@ -16,10 +16,10 @@ from kbtui.errors import DiskFullError, EngineError, KbtuiError, UsageError
 from kbtui.scheduler.state import RunState
 from store import window
 from store.artifacts import read_artifact
-from store.gitio import ObjectStore
 from store.ledger import read_source
 from store.lock import lock_holder
 from store.message import envelope_of_json
+from store.objects import ObjectStore
 from store.opening import DamagedIndexError, EmptyIndexError, asking, damage_noticed, open_for_reading
 from store.rows import CommandRow, EngineStatus, RunRow, command_row, live_sample, run_row
 from store.run_name import under_name

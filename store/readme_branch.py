@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
-from store.gitio import ObjectStore, RefMovedError, move_ref, read_ref
 from store.ledger import read_commit, write_commit
+from store.objects import ObjectStore
+from store.refs import RefMovedError, move_ref, read_ref
 
 REF = "refs/heads/kbtui/readme"
 

@@ -27,10 +27,10 @@ from kbtui.domain.event import (
 from kbtui.domain.measurement import LiveSample
 from kbtui.errors import DiskFullError, EngineError, UsageError
 from store.artifacts import store_artifact
-from store.gitio import ObjectStore
 from store.index import reading
 from store.ledger import Entry, RunBranch, read_source, run_names
 from store.message import candidate_of, envelope_of_json
+from store.objects import ObjectStore
 from store.projection import apply_entry
 from store.readme_branch import write_readme_branch
 from store.reindex import open_or_rebuild, reconcile

@@ -9,13 +9,14 @@ from sqlalchemy import Connection, Engine, select
 
 from kbtui.domain.candidate import ArtifactRef
 from kbtui.errors import EngineError
-from store.gitio import ObjectStore, list_refs
 from store.index import open_index, reading, set_aside
 from store.ledger import RUNS, Entry, RunBranch, run_names
 from store.lock import EngineLock
 from store.mending import mend_branches
+from store.objects import ObjectStore
 from store.opening import DamagedIndexError
 from store.projection import apply_entry, forget_run
+from store.refs import list_refs
 from store.tables import ARTIFACT, RUN
 from store.tidying import sweep
 from store.workspace import Workspace

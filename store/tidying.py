@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from store.artifacts import PART
-from store.gitio import TEMPORARY
+from store.objects import TEMPORARY
 from store.workspace import Workspace
 
 #: Packs of a git that still works at them are touched more often than this.

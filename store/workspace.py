@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kbtui.errors import EngineError, UsageError
 from store.filesystems import file_system_of, is_network, read_mountinfo
-from store.gitio import run_git
+from store.git_process import run_git
 from store.lock import EngineLock, LockHolder, lock_holder
 
 __all__ = ["EngineLock", "LockHolder", "Workspace", "create_workspace", "lock_holder", "open_workspace"]

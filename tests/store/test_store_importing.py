@@ -10,10 +10,10 @@ import pytest
 from kbtui.domain.candidate import Candidate, Origin, source_sha
 from kbtui.domain.event import CandidateAdmitted, RunStarted
 from kbtui.errors import EngineError, UsageError
-from store.gitio import ObjectStore
 from store.importing import import_runs, run_artifacts
 from store.ledger import write_commit
 from store.lock import EngineLock
+from store.objects import ObjectStore
 from store.opening import open_for_reading
 from store.reader import Reader
 from store.record import RunLedger, create_run, open_run

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kbtui.errors import EngineError
-from store.gitio import ObjectStore
 from store.ledger import RunBranch, read_source
+from store.objects import ObjectStore
 from store.record import create_run, open_run
 from store.workspace import create_workspace
 

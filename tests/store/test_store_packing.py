@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store import packing
-from store.gitio import ObjectStore
+from store.objects import ObjectStore
 from store.packing import Packer, pack
 from store.record import open_run
 from store.workspace import create_workspace
@@ -145,7 +145,7 @@ def test_folder_that_a_packing_git_removes_is_made_again(workspace, monkeypatch)
         return real(prefix=prefix, dir=dir)
 
     real = __import__("tempfile").mkstemp
-    monkeypatch.setattr("store.gitio.tempfile.mkstemp", mkstemp)
+    monkeypatch.setattr("store.objects.tempfile.mkstemp", mkstemp)
     objects = ObjectStore(workspace.git_dir)
     assert objects.read(objects.write(b"blob", b"x")) == b"x"
     assert removed

@@ -8,7 +8,7 @@ import pytest
 from kbtui.domain.candidate import Candidate, Origin, source_sha
 from kbtui.domain.event import CandidateAdmitted
 from kbtui.errors import EngineError
-from store.gitio import run_git
+from store.git_process import run_git
 from store.ledger import read_commit
 from store.reader import Reader
 from store.record import create_run, open_run

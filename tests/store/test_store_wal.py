@@ -33,7 +33,7 @@ def poll(root, run, ready, stop, polls):
 
 
 def test_readers_that_poll_all_the_time_do_not_pin_the_wal(workspace, scene, monkeypatch):
-    monkeypatch.setattr("store.gitio.ObjectStore.sync", lambda self: self._unsynced.clear())  # this is about SQLite
+    monkeypatch.setattr("store.objects.ObjectStore.sync", lambda self: self._unsynced.clear())  # this is about SQLite
     ledger = create_run(workspace, scene.run_started())
     context = multiprocessing.get_context("fork")
     stop, polls = context.Event(), context.Queue()

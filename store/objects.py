@@ -1,15 +1,14 @@
-"""Effects: git objects and refs, written in this process with gitdb (GitPython's object database).
+"""Effects: git objects, written in this process with gitdb (GitPython's object database).
 
-Nothing here reads the user's git configuration, hooks or ``GIT_*`` variables: objects and refs are written as files,
-and the few git processes started get an environment of their own. GitPython's own ``Git`` and ``Repo`` are not used
-for that reason: they hand the caller's environment on to every process, from which a variable cannot be taken away.
+Nothing here reads the user's git configuration, hooks or ``GIT_*`` variables. GitPython's own ``Git`` and ``Repo`` are
+not used for that reason: they hand the caller's environment on to every process, from which a variable cannot be taken
+away.
 """
 
 import contextlib
 import errno
 import hashlib
 import os
-import re
 import subprocess
 import tempfile
 import threading
@@ -23,72 +22,16 @@ from typing import IO
 from gitdb.fun import write_object  # type: ignore[import-untyped]
 from gitdb.stream import ZippedStoreShaWriter  # type: ignore[import-untyped]
 
-from kbtui.errors import DeviceError, EngineError
-
-_SETTINGS = {
-    "core.hooksPath": "/dev/null",
-    "core.fsync": "all",
-    "gc.auto": "0",
-    "safe.directory": "*",
-    "i18n.logOutputEncoding": "UTF-8",
-}
-
+from kbtui.errors import EngineError
+from store.fsync import fsync
+from store.git_process import isolated_environment
 
 #: Begins the name of an object while it is written: ours, and of the kind that git prunes.
 TEMPORARY = "tmp_obj_kbtui_"
 _TRIES = 5
 _PARALLEL_SYNCS = 4
-_COMMIT_ID = re.compile("[0-9a-f]{40}")
 #: Objects asked of git in one go; their names must fit into a pipe, or both sides would wait for each other.
 _AT_ONCE = 256
-
-
-class RefMovedError(Exception):
-    """A ref does not stand where it was left; ``current`` is where it stands (None: it is gone)."""
-
-    def __init__(self, ref: str, current: str | None) -> None:
-        super().__init__(f"{ref} is at {current}")
-        self.current = current
-
-
-def isolated_environment() -> dict[str, str]:
-    """This process's environment without its ``GIT_*``, and with the user's and the system's configuration shut out."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C.UTF-8",
-        "GIT_CONFIG_COUNT": str(len(_SETTINGS)),
-    }
-    for number, (key, value) in enumerate(_SETTINGS.items()):
-        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-    return env
-
-
-def run_git(*args: str, git_dir: Path | None = None, cwd: Path | None = None, nice: bool = False) -> str:
-    """Output of one git command, isolated; ``nice``: at the lowest priority.
-
-    Raises EngineError with git's own first line, DeviceError where git is not installed.
-    """
-    where = [f"--git-dir={git_dir}"] if git_dir else []
-    try:
-        done = subprocess.run(
-            [*(["nice", "-n", "19"] if nice else []), "git", *where, *args],
-            env=isolated_environment(),
-            cwd=cwd,
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise DeviceError("git is not installed", "install git 2.31 or later") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise EngineError(f"git {args[0]} failed: {said[0]}", f"look at {git_dir or cwd or Path.cwd()}")
-    return done.stdout.decode(errors="replace")
 
 
 class ObjectStore:
@@ -248,76 +191,6 @@ def _object_id(kind: bytes, content: bytes) -> str:
     return hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content).hexdigest()
 
 
-def read_ref(git_dir: Path, ref: str) -> str | None:
-    """Commit a ref stands at, None where there is none or its file names none."""
-    try:
-        return _named_commit(git_dir / ref)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return _packed_refs(git_dir).get(ref)
-
-
-def list_refs(git_dir: Path, prefix: str) -> dict[str, str | None]:
-    """Refs under a prefix such as ``refs/heads/runs/``, by full name; None where the file names no commit."""
-    refs: dict[str, str | None] = {ref: oid for ref, oid in _packed_refs(git_dir).items() if ref.startswith(prefix)}
-    loose = (path for path in (git_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
-    return refs | {str(path.relative_to(git_dir)): _named_commit(path) for path in loose}
-
-
-def _named_commit(path: Path) -> str | None:
-    text = path.read_text(errors="replace").strip()
-    return text if _COMMIT_ID.fullmatch(text) else None
-
-
-def move_ref(git_dir: Path, ref: str, new: str, expected: str | None) -> None:
-    """Compare and swap, under git's own lock file for the ref. Raises RefMovedError where it is not at ``expected``."""
-    lock = _lock_ref(git_dir, ref)
-    try:
-        current = read_ref(git_dir, ref)
-        if current != expected:
-            raise RefMovedError(ref, current)
-        lock.write_text(new + "\n")
-        _fsync(lock)
-        lock.rename(git_dir / ref)
-    except BaseException:
-        lock.unlink(missing_ok=True)
-        raise
-    _fsync(lock.parent)
-
-
-def break_ref_lock(git_dir: Path, ref: str) -> None:
-    """Remove the lock that a killed writer left on a ref. Only for refs which are ours alone."""
-    (git_dir / f"{ref}.lock").unlink(missing_ok=True)
-
-
-def _lock_ref(git_dir: Path, ref: str) -> Path:
-    lock = git_dir / f"{ref}.lock"
-    if not lock.parent.is_dir() and read_ref(git_dir, str(Path(ref).parent)) is not None:
-        raise EngineError(f"{git_dir} has a branch named {Path(ref).parent.name!r} in the way", "rename that branch")
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-    except FileExistsError:
-        raise EngineError(f"{lock} exists: another git process is at work", "remove it if none is") from None
-    return lock
-
-
-def _packed_refs(git_dir: Path) -> dict[str, str]:
-    try:
-        lines = (git_dir / "packed-refs").read_text().splitlines()
-    except FileNotFoundError:
-        return {}
-    pairs = (line.split(" ", 1) for line in lines if line and line[0] not in "#^")
-    return {ref: oid for oid, ref in pairs}
-
-
 def _fsync_unless_packed(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):  # packed meanwhile, and git synced the pack before it deleted this
-        _fsync(path)
-
-
-def _fsync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fsync(path)
