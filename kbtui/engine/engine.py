@@ -1,15 +1,12 @@
 """The loop: take the scheduler's next action, carry it out, record what happened. Effects: through its ports."""
 
-import json
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from kbtui.budget import budget_of_json
 from kbtui.domain.candidate import Attachment, Proposal, source_sha
-from kbtui.domain.codec import to_plain
 from kbtui.domain.event import (
     CandidateAdmitted,
     CommandAccepted,
@@ -25,6 +22,7 @@ from kbtui.domain.event import (
 from kbtui.domain.problem import Problem
 from kbtui.domain.proposal import Hint, ProposalRequest, Receipt
 from kbtui.domain.rung import COMPILE
+from kbtui.engine.acceptance import accepted
 from kbtui.engine.admission import candidate_of, first_kernel, submission, trailers
 from kbtui.engine.meter import Meter
 from kbtui.engine.ports import Costly, Device, Generator, Ledger, Stoppable
@@ -176,31 +174,11 @@ class Engine:
 
     def _take_commands(self) -> None:
         for command in self._ledger.take_commands():
-            self._record(self._harmless(command))
+            self._record(accepted(self.state, command))
         for command in self.state.commands:
             known = self.state.seen.keys() | self.state.open_batch.keys()
             if command.kind is CommandKind.SUBMIT and source_sha(command.argument) not in known:
                 self._admit_submission(command)
-
-    def _harmless(self, command: CommandAccepted) -> CommandAccepted:
-        """A budget that is none is recorded as the one in force, a kernel that is here already under its name."""
-        if command.kind is CommandKind.SUBMIT and (known := self._known_as(command.argument)):
-            return replace(command, note=f"{command.note}; here already, as {known}".removeprefix("; "))
-        if command.kind is not CommandKind.BUDGET:
-            return command
-        try:
-            budget_of_json(command.argument)
-        except UsageError as error:
-            return replace(command, argument=json.dumps(to_plain(self.state.budget)), note=f"refused: {error.what}")
-        return command
-
-    def _known_as(self, source: str) -> str | None:
-        """The candidate, or the command not acted on yet, that holds this source; None where it is new."""
-        sha = source_sha(source)
-        if (found := self.state.seen.get(sha)) or sha in self.state.open_batch:
-            return found or self.state.open_batch[sha].candidate.id
-        asked = (c for c in self.state.commands if c.kind is CommandKind.SUBMIT and c.argument == source)
-        return next((f"command {c.command_id}" for c in asked), None)
 
     def _admit_submission(self, command: CommandAccepted) -> None:
         parent = command.parent if command.parent in self.state.tried else None
