@@ -11,8 +11,9 @@ from kbtui.domain.measurement import Clock
 from kbtui.domain.profile import Bottleneck, Evidence, KernelResources, Profile
 from kbtui.evaluation.profiling import metrics
 from kbtui.evaluation.profiling.case import Case, saturation
+from kbtui.evaluation.profiling.counters import work_measured
 from kbtui.evaluation.profiling.rules import findings
-from kbtui.evaluation.profiling.work import Work, work_measured
+from kbtui.evaluation.profiling.work import Work
 
 CHIP = replace(DATA_SHEETS["h200"], clock=Clock.MEASURED)
 GIGABYTE = 1e9

@@ -8,9 +8,10 @@ from kbtui.domain.problem import ProblemSpec, Shape
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
 from kbtui.evaluation.modelled.time import ModelledTime
 from kbtui.evaluation.profiling.case import Case
+from kbtui.evaluation.profiling.counters import work_measured
 from kbtui.evaluation.profiling.rules import findings
 from kbtui.evaluation.profiling.sentence import sentence
-from kbtui.evaluation.profiling.work import Work, work_compiled, work_measured, work_traced
+from kbtui.evaluation.profiling.work import Work, work_compiled, work_traced
 
 
 def diagnose(
