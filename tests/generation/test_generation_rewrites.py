@@ -17,7 +17,7 @@ from kbtui.domain.proposal import Sibling
 from kbtui.generation.playbook import load_entries
 from kbtui.generation.rewrites import REWRITES, Rewrite, Target
 from kbtui.generation.rewrites.propose import Rewrites
-from kbtui.generation.rewrites.syntax import parse
+from kbtui.generation.rewrites.source import parse
 from kbtui.problems import load_problem
 from tests.fakes.kernel_styles import AS_MODULE, AUTOTUNED, NAMED_AXES, STYLES
 

@@ -10,7 +10,7 @@ from kbtui.generation.playbook import load_entries
 from kbtui.generation.rewrites import REWRITES, Target
 from kbtui.generation.rewrites.conditions import decided
 from kbtui.generation.rewrites.passed import integers_passed, texts_passed
-from kbtui.generation.rewrites.syntax import parse
+from kbtui.generation.rewrites.source import parse
 from kbtui.problems import load_problem
 
 CONSTANTS = {"ARCH": 80, "PRECISION": "ieee", "SPLIT": 0}

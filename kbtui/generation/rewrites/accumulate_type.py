@@ -7,7 +7,8 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, dotted, expression, find_names
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import calls_in, dotted, expression, find_names
 
 _HALF = frozenset({"float16", "bfloat16"})
 _HALF_TYPES = frozenset({"tl.float16", "tl.bfloat16"})

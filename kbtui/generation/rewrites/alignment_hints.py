@@ -13,16 +13,8 @@ from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
 from kbtui.generation.rewrites.passed import is_always
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import (
-    Replacement,
-    Source,
-    calls_in,
-    code_of,
-    constexpr_params,
-    dotted,
-    expression,
-    find_all,
-)
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import calls_in, code_of, constexpr_params, dotted, expression, find_all
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:

@@ -6,7 +6,8 @@ import libcst as cst
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, with_keyword, without_keywords
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import calls_in, with_keyword, without_keywords
 
 _PAST_L1, _STREAM = '".cg"', '".cs"'
 

@@ -6,15 +6,8 @@ import libcst as cst
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import (
-    Replacement,
-    Source,
-    argument,
-    calls_in,
-    values_of,
-    with_keyword,
-    without_keywords,
-)
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, calls_in, values_of, with_keyword, without_keywords
 
 _CHOICES = ("tf32x3", "ieee")
 

@@ -12,11 +12,8 @@ import libcst.matchers as m
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted, span_of
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
+from kbtui.generation.rewrites.source import Launch, Replacement, Source, arguments_of
 from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Replacement,
-    Source,
-    arguments_of,
     code_of,
     constexpr_params,
     dotted,

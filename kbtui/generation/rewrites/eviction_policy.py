@@ -9,15 +9,8 @@ import libcst.matchers as m
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.passed import texts_passed
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import (
-    Replacement,
-    Source,
-    argument,
-    calls_in,
-    find_names,
-    with_keyword,
-    without_keywords,
-)
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, calls_in, find_names, with_keyword, without_keywords
 
 _FIRST, _LAST = "evict_first", "evict_last"
 

@@ -6,7 +6,8 @@ import libcst as cst
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source, calls_in, expression
+from kbtui.generation.rewrites.source import Source
+from kbtui.generation.rewrites.syntax import calls_in, expression
 
 _LOG2_E = "1.4426950408889634"
 

@@ -7,7 +7,8 @@ import libcst as cst
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import is_counted
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, expression, find_all, with_keyword
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, calls_in, expression, find_all, with_keyword
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:

@@ -7,7 +7,8 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, code_of, dotted, values_of, with_keyword
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, code_of, dotted, values_of, with_keyword
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 

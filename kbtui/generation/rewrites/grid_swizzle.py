@@ -9,7 +9,8 @@ import libcst as cst
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, calls_in, param_names, statement
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import calls_in, param_names, statement
 
 _GROUPS = (8, 4, 16)
 

@@ -11,16 +11,8 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Replacement,
-    Source,
-    arguments_of,
-    assigned_names,
-    expression,
-    find_all,
-    find_names,
-)
+from kbtui.generation.rewrites.source import Launch, Replacement, Source, arguments_of
+from kbtui.generation.rewrites.syntax import assigned_names, expression, find_all, find_names
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:

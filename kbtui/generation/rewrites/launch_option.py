@@ -5,15 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import libcst as cst
 
 from kbtui.generation.rewrites.rewrite import Edit
-from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Replacement,
-    Source,
-    integers_behind,
-    is_autotuned,
-    param_names,
-    with_keyword,
-)
+from kbtui.generation.rewrites.source import Launch, Replacement, Source, integers_behind
+from kbtui.generation.rewrites.syntax import is_autotuned, param_names, with_keyword
 
 
 def edits_of_option(

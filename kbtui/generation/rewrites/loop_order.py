@@ -7,7 +7,8 @@ import libcst as cst
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import independent_loops, span_of
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, find_names, statement
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import find_names, statement
 
 _BACK = "back"
 

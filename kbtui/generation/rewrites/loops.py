@@ -6,9 +6,8 @@ import libcst as cst
 
 from kbtui.generation.rewrites.passed import integers_passed
 from kbtui.generation.rewrites.rewrite import Edit
+from kbtui.generation.rewrites.source import Replacement, Source
 from kbtui.generation.rewrites.syntax import (
-    Replacement,
-    Source,
     argument,
     assigned_names,
     calls_in,

@@ -7,7 +7,8 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Replacement, Source, argument, calls_in, code_of, dotted, find_all
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, calls_in, code_of, dotted, find_all
 
 #: Elements of all tensors together, below which an offset into any of them fits in 31 bits with room for gaps.
 _MOST_ELEMENTS = 1 << 30

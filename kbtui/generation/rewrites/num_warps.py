@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.launch_option import edits_of_option
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source
+from kbtui.generation.rewrites.source import Source
 
 
 def _steps(present: int | None) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kbtui.generation.rewrites.syntax import Launch, Source, arguments_of, dotted, values_of
+from kbtui.generation.rewrites.source import Launch, Source, arguments_of
+from kbtui.generation.rewrites.syntax import dotted, values_of
 
 
 def integers_passed(source: Source, kernel: str, value: cst.BaseExpression | None) -> frozenset[int]:

@@ -11,16 +11,8 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import (
-    Replacement,
-    Source,
-    argument,
-    contains,
-    dotted,
-    expression,
-    find_all,
-    values_of,
-)
+from kbtui.generation.rewrites.source import Replacement, Source
+from kbtui.generation.rewrites.syntax import argument, contains, dotted, expression, find_all, values_of
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.regrid import can_regrid, regridded
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source
+from kbtui.generation.rewrites.source import Source
 
 _PER_SM = (2, 4, 1, 8)
 _TURNS = "tl.range(tl.program_id(0), n_programs, tl.num_programs(0))"

@@ -7,7 +7,7 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source
+from kbtui.generation.rewrites.source import Source
 
 
 def _edits(source: Source, _target: Target) -> Iterator[Edit]:

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from kbtui.generation.rewrites.source import Launch, Replacement, Source
 from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Replacement,
-    Source,
     assigned_names,
     calls_in,
     code_of,

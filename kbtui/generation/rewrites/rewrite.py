@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.problem import ITEM_BYTES, ProblemSpec, Shape
 from kbtui.domain.profile import Bottleneck
-from kbtui.generation.rewrites.syntax import Source, parse
+from kbtui.generation.rewrites.source import Source, parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.regrid import can_regrid, regridded
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source
+from kbtui.generation.rewrites.source import Source
 
 _ROWS = (2, 4, 8)
 

@@ -13,12 +13,9 @@ from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import independent_loops, span_of
 from kbtui.generation.rewrites.regrid import grid_size
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
+from kbtui.generation.rewrites.source import Launch, Replacement, Source, arguments_of
 from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Replacement,
-    Source,
     argument,
-    arguments_of,
     assigned_names,
     calls_in,
     code_of,

@@ -8,15 +8,13 @@ import libcst.matchers as m
 
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
+from kbtui.generation.rewrites.source import Launch, Source, integers_behind
 from kbtui.generation.rewrites.syntax import (
-    Launch,
-    Source,
     calls_in,
     constexpr_params,
     contains,
     dotted,
     find_all,
-    integers_behind,
     param_names,
     values_of,
 )

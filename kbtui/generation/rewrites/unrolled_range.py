@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kbtui.domain.profile import Bottleneck
 from kbtui.generation.rewrites.loops import edits_of_loop_option
 from kbtui.generation.rewrites.rewrite import Edit, Rewrite, Target
-from kbtui.generation.rewrites.syntax import Source
+from kbtui.generation.rewrites.source import Source
 
 
 def _edits(source: Source, _target: Target) -> Iterable[Edit]:
