@@ -128,6 +128,11 @@ def n_fitting(text: str, room: int) -> int:
     return low
 
 
+def longest_fitting(texts: Sequence[str], room: int) -> str:
+    """The first that is not longer than the room: a figure is left out rather than cut."""
+    return next((text for text in texts if len(text) <= room), "")
+
+
 def wrap(text: str, width: int, role: Role = Role.PLAIN, indent: str = "", most: int | None = None) -> list[Line]:
     """Words filled into lines of ``width`` cells; at most ``most`` lines, the last cut with an ellipsis."""
     rows: list[str] = []

@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hints.choose import choose_hints
 from kbtui.domain.event import RungCompleted
 from kbtui.domain.profile import Diagnosis, KernelResources, Profile
-from kbtui.domain.proposal import Phase
 from kbtui.scheduler.state import RunState, Tried
 from kbtui.tui import fmt
 from kbtui.tui.draw import bar
 from kbtui.tui.glyphs import Glyphs
-from kbtui.tui.moment import Moment, children_of
-from kbtui.tui.text import Line, Role, clip, fit, line, width_of, wrap
+from kbtui.tui.moment import Moment
+from kbtui.tui.text import Line, Role, clip, fit, line, longest_fitting, width_of, wrap
+from kbtui.tui.view.answers import Answer, answer_lines, answers_of
 from kbtui.tui.view.roofline import Roofline, diagnosed, roofline_lines, roofline_of
 from kbtui.tui.view.speed import speed_lines, speed_of_light, stall_lines
-from kbtui.tui.view.standing import ROLES, Standing, glyph_of, hint_word, standing_of
 
 _SOURCES = {
     "counters": "from hardware counters",
@@ -26,25 +24,10 @@ _SOURCES = {
 _ELSEWHERE = ("occupancy", "dram", "memory", "compute", "arithmetic")
 #: Findings that get a line, each with its weight: the part of the time that curing it could save.
 _FINDINGS_SHOWN = 3
-#: Hints that were not tried yet are named up to so many.
-_UNTRIED_SHOWN = 3
 #: From this width on the roofline stands beside the rest.
 _BESIDE_FROM = 88
 _ROOFLINE_LINES = 13
 _LABEL = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A hint that answers the diagnosis, or an operator that was tried, and what became of it.
-
-    ``standing`` is None where it was not tried on this kernel yet.
-    """
-
-    name: str
-    candidate: str
-    standing: Standing | None
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +77,7 @@ def bottleneck_view(moment: Moment, selected: str | None, g: Glyphs) -> Bottlene
         profile,
         resources,
         missing,
-        _answers(moment, shown.candidate.id, g),
+        answers_of(moment, shown.candidate.id, diagnosis, g),
         _times(shown),
         _roofline(moment, shown),
     )
@@ -150,34 +133,6 @@ def _newest_profile(tried: Tried) -> Profile | None:
     return next((r.outcome.profile for r in _from_top(tried) if r.outcome.profile), None)
 
 
-def _answers(moment: Moment, candidate: str, g: Glyphs) -> tuple[Answer, ...]:
-    """The newest child of each hint first, then of each operator that had no hint."""
-    newest: dict[str, Tried] = {}
-    for child in children_of(moment.state, candidate):
-        origin = child.candidate.origin
-        name = (origin.hint or origin.operator).replace("_", " ")
-        kept = newest.get(name)
-        if kept is None or (child.score or 0) >= (kept.score or 0) or child.waiting_at is not None:
-            newest[name] = child
-    tried = [
-        Answer(name, t.candidate.id, standing_of(moment, t), hint_word(moment, t, g)) for name, t in newest.items()
-    ]
-    return (*tried, *_untried(moment, candidate, set(newest)))
-
-
-def _untried(moment: Moment, candidate: str, tried_names: set[str]) -> list[Answer]:
-    """The advice that answers the diagnosis best and was not followed from this kernel yet."""
-    diagnosis = _newest_diagnosis(moment.state.tried[candidate])
-    if diagnosis is None:
-        return []
-    found = {f.bottleneck.value for f in diagnosis.findings}
-    family = moment.state.opened.report.family if moment.state.opened else None
-    ranked = choose_hints(moment.hints, family, diagnosis, Phase.COARSE, (), len(moment.hints))
-    fitting = [h.id.replace("_", " ") for h in ranked if found & set(h.answers)]
-    names = [name for name in fitting if name not in tried_names][:_UNTRIED_SHOWN]
-    return [Answer(name, "", None, "not tried yet") for name in names]
-
-
 def bottleneck_title(view: BottleneckView | None) -> str:
     if view is None:
         return "Bottleneck"
@@ -219,7 +174,7 @@ def _told(view: BottleneckView, width: int, g: Glyphs) -> list[Line]:
     out += _resources(view.resources, width)
     if view.not_profiled:
         out += wrap(f"not profiled: {view.not_profiled}", width, Role.WARN, most=2)
-    return [*out, *_answer_lines(view.answers, width, g), *_time_lines(view.times, width, g)]
+    return [*out, *answer_lines(view.answers, width, g), *_time_lines(view.times, width, g)]
 
 
 def _roofline_lines(view: BottleneckView, width: int, height: int, g: Glyphs) -> list[Line]:
@@ -234,14 +189,9 @@ def _time_lines(times: Sequence[ShapeTime], width: int, g: Glyphs) -> list[Line]
         label, time = f"{'' if out else 'times':<{_LABEL}}", f"{t.shape:<12} {fmt.time_us(t.time_us, g):>9}"
         ratio = f"  {fmt.ratio(t.ratio, g)}" if t.ratio is not None else ""
         words = (f"{ratio} over {t.over}", ratio) if ratio else ()
-        over = _longest_fitting(words, width - _LABEL - len(time))
+        over = longest_fitting(words, width - _LABEL - len(time))
         out.append(line((label, Role.DIM), time, (over, Role.DIM)))
     return out
-
-
-def _longest_fitting(texts: Sequence[str], room: int) -> str:
-    """The first that is not longer than the room: a figure is left out rather than cut."""
-    return next((text for text in texts if len(text) <= room), "")
 
 
 def _headroom(diagnosis: Diagnosis, width: int, g: Glyphs) -> list[Line]:
@@ -301,23 +251,4 @@ def _resources(resources: Sequence[KernelResources], width: int) -> list[Line]:
             out.append(joined)
         else:
             out += [head, *_beneath(text, width, 2)]
-    return out
-
-
-def _answer_lines(answers: Sequence[Answer], width: int, g: Glyphs) -> list[Line]:
-    if not answers:
-        return [line(("hints       none tried on it yet; h adds one", Role.DIM))]
-    out: list[Line] = []
-    for i, a in enumerate(answers):
-        name_room = max(min(width - 12 - 27, 30), 14)
-        stands = f"{glyph_of(a.standing, g)} {a.candidate}" if a.standing is not None else g.dot
-        words = (a.words, a.words.partition(",")[0])
-        said = f"{stands} {_longest_fitting(words, width - _LABEL - name_room - 4 - len(stands))}"
-        out.append(
-            line(
-                (f"{'hints' if i == 0 else '':<12}", Role.DIM),
-                (f"{fit(a.name, name_room, g.ellipsis)} {g.arrow} ", Role.PLAIN if a.standing else Role.DIM),
-                (said, ROLES[a.standing] if a.standing is not None else Role.DIM),
-            )
-        )
     return out
