@@ -181,7 +181,7 @@ async def test_a_key_is_about_the_row_with_the_cursor_whichever_pane_one_comes_f
     def under_cursor() -> str | None:
         lines = viewer.screen.query_one({"5": "#history-list", "6": "#lineage", "8": "#log"}[pane], LineList)
         key = lines.key
-        return user.dashboard._candidate_of_event(key) if pane == "8" else key
+        return user.dashboard.selecting.candidate_of_event(key) if pane == "8" else key
 
     viewer = make_viewer()
     async with viewer.run_test(size=size) as pilot:

@@ -1,7 +1,6 @@
 """One run: the four panes side by side, or one at a time where there is little room."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Protocol, cast
 
 from textual import events, on
@@ -12,12 +11,13 @@ from textual.widgets import Input, Static
 from kbtui.tui.feed import Declared, News, NoText, Text
 from kbtui.tui.glyphs import Glyphs
 from kbtui.tui.look import Look
-from kbtui.tui.moment import Delta, Moment, Older, subject_candidate
+from kbtui.tui.moment import Delta, Moment, Older
 from kbtui.tui.panes.bottleneck import BottleneckPane
 from kbtui.tui.panes.live import LivePane
 from kbtui.tui.reading import Beat
 from kbtui.tui.screens.keyed import TOO_SMALL, KeyedScreen
 from kbtui.tui.screens.looking import Looking
+from kbtui.tui.screens.selecting import Selecting
 from kbtui.tui.screens.typing import viewer
 from kbtui.tui.steering import Steering
 from kbtui.tui.view.base import pair_of
@@ -35,7 +35,6 @@ PANES = ("rungs", "live", "bottleneck", "diff", "history", "lineage", "compare",
 #: The first so many stand side by side; the others are only ever shown alone.
 _TOGETHER = 4
 _NARROW_BELOW = (116, 28)
-_LISTS = {"cards": "rungs", "kanban": "rungs", "history-list": "history", "lineage": "lineage", "log": "log"}
 
 
 class Pane(Protocol):
@@ -54,6 +53,7 @@ class Dashboard(KeyedScreen):
         self.active = 1
         self.zoomed = False
         self.look = Look()
+        self.selecting = Selecting(self)
         self._moved = 0
 
     def compose(self) -> ComposeResult:
@@ -72,7 +72,7 @@ class Dashboard(KeyedScreen):
     def on_mount(self) -> None:
         self.steering = Steering(viewer(self), lambda: self.look.selected)
         self.looking = Looking(self)
-        self._lead_by("cards", "kanban")
+        self.selecting.lead_by("cards", "kanban")
         self._arrange()
         self.call_after_refresh(self._mount_others)
 
@@ -86,7 +86,7 @@ class Dashboard(KeyedScreen):
         for panes in self.query("#panes"):  # none where the screen was left meanwhile
             await panes.mount_all(pane(self.g) for pane in (HistoryPane, LineagePane, ComparePane, LogPane))
         if self.query("#history-list"):
-            self._lead_by("history-list", "lineage", "log")
+            self.selecting.lead_by("history-list", "lineage", "log")
             self._arrange()
 
     # What is shown
@@ -117,7 +117,7 @@ class Dashboard(KeyedScreen):
         self.query_one(KeyBar).show_search(moment.goes_on)
         if beat:
             return
-        if self.active <= _TOGETHER:  # its cursor leads the others
+        if not self.alone:  # its cursor leads the others
             board = self.query_one(Board)
             board.show_moment(moment, self.look)
             self.look.selected = board.cards.key
@@ -169,8 +169,13 @@ class Dashboard(KeyedScreen):
         return self.app.size.width < _NARROW_BELOW[0] or self.app.size.height < _NARROW_BELOW[1]
 
     @property
+    def alone(self) -> bool:
+        """The active pane is one that is only ever shown alone."""
+        return self.active > _TOGETHER
+
+    @property
     def single(self) -> bool:
-        return self.narrow or self.zoomed or self.active > _TOGETHER
+        return self.narrow or self.zoomed or self.alone
 
     def _arrange(self) -> None:
         """Show the panes that belong on the screen, and put the focus on the active one."""
@@ -206,33 +211,9 @@ class Dashboard(KeyedScreen):
 
     # What the lists tell
 
-    def _lead_by(self, *ids: str) -> None:
-        """Let these lists choose what keys are about and panes show."""
-        for name in ids:
-            lines = self.query_one(f"#{name}", LineList)
-            lines.at_once = partial(self._select, lines)
-
-    def _leads(self, lines: LineList) -> bool:
-        """Whether this list's cursor is the one that counts now."""
-        pane = _LISTS.get(lines.id or "")
-        if pane == "rungs":
-            return self.active <= _TOGETHER and lines is self.query_one(Board).cards
-        return pane is not None
-
-    def _select(self, lines: LineList) -> None:
-        """The candidate under a cursor that moved: a key that follows at once is about this one."""
-        moment, pane = viewer(self).moment, _LISTS.get(lines.id or "")
-        if moment is None or not self._leads(lines):
-            return
-        board, key = self.query_one(Board), lines.key
-        self.look.selected = self._candidate_of_event(key) if pane == "log" else key or None
-        if pane in ("history", "lineage") and key and not lines.following:
-            board.cards.move_to_key(key)
-        board.show_why(moment)
-
     @on(LineList.Moved)
     def cursor_moved(self, event: LineList.Moved) -> None:
-        if viewer(self).moment is not None and self._leads(event.lines):
+        if viewer(self).moment is not None and self.selecting.leads(event.lines):
             self._moved += 1
             self.call_after_refresh(self._show_moved, self._moved)
 
@@ -240,13 +221,6 @@ class Dashboard(KeyedScreen):
         """What follows the cursor is drawn once the cursor is, and not for a row that it has left again."""
         if number == self._moved:
             self.show_selected()
-
-    def _candidate_of_event(self, key: str | None) -> str | None:
-        moment = viewer(self).moment
-        if moment is None or key is None:
-            return self.look.selected
-        found = next((e for e in reversed(moment.journal) if str(e.seq) == key), None)
-        return (subject_candidate(found) if found else None) or self.look.selected
 
     @on(LineList.Chosen)
     def row_chosen(self, event: LineList.Chosen) -> None:
@@ -266,11 +240,6 @@ class Dashboard(KeyedScreen):
     def action_pane(self, number: int) -> None:
         self._turn_to(number)
 
-    def _list_of(self, pane: str) -> Iterable[LineList]:
-        """The list whose cursor leads on a pane that is shown alone, if it is there yet and has one."""
-        ids = [name for name, of in _LISTS.items() if of == pane != "rungs"]
-        return (lines for name in ids for lines in self.query(f"#{name}").results(LineList))
-
     def _turn_to(self, number: int) -> None:
         """Another pane: its cursor goes to the candidate that keys are about, or keys to the one under its cursor."""
         self.active = number
@@ -278,14 +247,14 @@ class Dashboard(KeyedScreen):
         moment, name = viewer(self).moment, PANES[number - 1]
         if moment is None:
             return
-        for lines in self._list_of(name):
+        for lines in self.selecting.list_of(name):
             wanted = self.look.selected if name != "log" and not self.query_one(Board).cards.following else None
             self._show_panes((name,), moment)
             if wanted is not None:
                 lines.move_to_key(wanted)
-            self._select(lines)
+            self.selecting.select(lines)
         if number <= _TOGETHER:
-            self._select(self.query_one(Board).cards)
+            self.selecting.select(self.query_one(Board).cards)
 
     def action_step_pane(self, by: int) -> None:
         last = len(PANES) if self.narrow or self.zoomed else _TOGETHER
@@ -295,7 +264,7 @@ class Dashboard(KeyedScreen):
         if self.narrow:
             viewer(self).say(f"the window shows one pane at a time already; 1 to {len(PANES)} choose it")
             return
-        if self.active > _TOGETHER:
+        if self.alone:
             self._turn_to(1)
             return
         self.zoomed = not self.zoomed
@@ -305,9 +274,9 @@ class Dashboard(KeyedScreen):
         """Out of the filter, then out of the full screen."""
         if self.has_class("filtering") or self.look.query:
             self._close_filter("")
-        elif self.zoomed or self.active > _TOGETHER:
+        elif self.zoomed or self.alone:
             self.zoomed = False
-            self._turn_to(1 if self.active > _TOGETHER else self.active)
+            self._turn_to(1 if self.alone else self.active)
         else:
             viewer(self).say("nothing to go back from; r lists the runs, q leaves (the search goes on)")
 
