@@ -17,10 +17,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.marked_page import between
 from benchmarks.six.cases import load_cases
 from benchmarks.six.headline import headline
+from benchmarks.six.markdown import wrapped
 from benchmarks.six.parts import read_parts
 from benchmarks.six.plots import plots
 from benchmarks.six.record import MEASURED, read_records
-from benchmarks.six.table import section, wrapped
+from benchmarks.six.table import section
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks/results/six"

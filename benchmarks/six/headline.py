@@ -6,8 +6,8 @@ from itertools import groupby
 from benchmarks.six import judging
 from benchmarks.six.cases import Case
 from benchmarks.six.judging import Standing, Target
+from benchmarks.six.markdown import markdown_table
 from benchmarks.six.record import CHAMPION, CaseRecord
-from benchmarks.six.table import markdown_table
 
 _SEPARATOR = " · "
 

@@ -3,11 +3,12 @@
 What was not measured is said to be so, never left blank. Modelled and replayed numbers have tables of their own.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from textwrap import fill
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.six import judging
 from benchmarks.six.cases import Case
+from benchmarks.six.cells import NOTHING, beside, percent, ratio_of
+from benchmarks.six.markdown import markdown_table, wrapped
 from benchmarks.six.parts import Parts, ladder_words, note, table_rows
 from benchmarks.six.record import (
     CHAMPION,
@@ -16,21 +17,16 @@ from benchmarks.six.record import (
     MEASURED,
     MODELLED,
     REPLAYED,
-    Against,
     CaseRecord,
-    Contest,
     OnA100,
 )
 from benchmarks.six.summary import NOT_MEASURED, costs, summary
 from benchmarks.six.summary import name_of as _name
+from benchmarks.six.targets import stopped, targets
 from kbtui.domain.profile import KernelResources
-from kbtui.evaluation.baselines import EAGER, LIBRARIES
+from kbtui.evaluation.baselines import LIBRARIES
 
 Records = Mapping[str, CaseRecord]
-Row = Sequence[str]
-WIDTH = 120
-NOTHING = "—"
-_FEW_WORDS = {"is not installed": "not installed", "has no kernel for this": "has no such kernel"}
 #: Facts that a reader of a time asks for first.
 _FACTS = ("driver", "CUDA of the driver", "torch", "triton", "python", "cores")
 
@@ -45,7 +41,7 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
         summary(cases, measured, ladder_words(taken)),
         "### Every case",
         targets(cases, measured),
-        _stopped(cases, measured),
+        stopped(_of(cases, measured)),
         *(f"![{_caption(name)}]({name})" for name in plots),
     ]
     if measured:
@@ -57,17 +53,6 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
     parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
     parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
     return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
-
-
-def wrapped(part: str) -> str:
-    """Paragraphs at the documents' width; tables, headings, lists and pictures as they are."""
-    blocks = part.split("\n\n")
-    return "\n\n".join(b if b[0] in "|#-!" else _filled(b) for b in blocks)
-
-
-def _filled(paragraph: str) -> str:
-    """No line begins with a unit."""
-    return fill(paragraph.replace(" %", "\0%"), WIDTH, break_on_hyphens=False).replace("\0", " ")
 
 
 def _intro() -> str:
@@ -94,55 +79,6 @@ def _machine(record: CaseRecord) -> str:
     return f"{record.device.name}, {versions}, {record.contest.date[:10]}, `{record.contest.command}`"
 
 
-def targets(cases: Sequence[Case], measured: Records) -> str:
-    """Every case, measured or not."""
-    head = (
-        "case", "expert, over eager (ms then)", "asked", "torch.compile then", "champion µs", "over eager",
-        "best torch.compile, over eager", "beside the expert", "verdict",
-    )  # fmt: skip
-    return markdown_table(head, [_target_row(c, measured.get(c.name)) for c in cases])
-
-
-def _target_row(case: Case, record: CaseRecord | None) -> Row:
-    ms = f" ({case.expert_ms:g})" if case.expert_ms is not None else ""
-    asked = case.expert * (1 - judging.tolerance(case))
-    given = (_name(case), f"{case.expert:.2f}{ms}", f"{asked:.2f}", f"{case.compiled:.2f}")
-    if record is None:
-        return (*given, NOT_MEASURED, NOTHING, NOTHING, NOTHING, NOT_MEASURED)
-    contest = record.contest
-    eager, compiled = contest.beside(EAGER), judging.best_compiled(contest)
-    ratio = judging.over_eager(contest, compiled.name) if compiled else None
-    doubt = f" ({contest.unstable})" if contest.unstable else ""
-    return (
-        *given,
-        f"{contest.us:.2f}{doubt}",
-        _beside(contest, EAGER),
-        f"{ratio:.2f} ({compiled.name})" if compiled and ratio else NOT_MEASURED,
-        judging.target_words(case, eager.ratio if eager else None),
-        str(judging.standing(record)),
-    )
-
-
-def _stopped(cases: Sequence[Case], measured: Records) -> str:
-    """What the cases are bound by that did not reach what was asked, or are no win, as far as their search told."""
-    lines = []
-    for case, record in _of(cases, measured):
-        champion, standing = record.kernel(CHAMPION), judging.standing(record)
-        missed = judging.target(case, judging.over_eager(record.contest, CHAMPION)) is judging.Target.MISSED
-        moved = judging.asked_bandwidth(case, record)
-        slow = [f"{_percent(moved.share)} of the bandwidth"] if moved and not moved.enough else []
-        if champion and (missed or slow or standing is not judging.Standing.WIN):
-            found = champion.diagnosis or "not diagnosed"
-            told = ", ".join((_name(case), str(standing), *slow))
-            lines.append(f"- {told}: {found}; the operation is bound by {judging.bound(case, record)}")
-    asked = _percent(judging.BANDWIDTH_ASKED)
-    head = (
-        f"What stops the cases that miss, are no win, or stay under {asked} of the bandwidth (counters: of the "
-        "search's profile; compiled: estimated from the compiled kernel, where it was not profiled):"
-    )
-    return "\n".join([head, "", *lines]) if lines else ""
-
-
 def _others(cases: Sequence[Case], measured: Records) -> str:
     head = ("case", "champion", "over the first kernel", "over the best draft", *LIBRARIES)
     rows, missing = [], []
@@ -152,8 +88,8 @@ def _others(cases: Sequence[Case], measured: Records) -> str:
         rows.append((
             _name(case),
             champion.summary if champion else "",
-            *(same.get(role) or _beside(contest, role) for role in (FIRST, DRAFT)),
-            *(_beside(contest, name) for name in LIBRARIES),
+            *(same.get(role) or beside(contest, role) for role in (FIRST, DRAFT)),
+            *(beside(contest, name) for name in LIBRARIES),
         ))  # fmt: skip
         missing += [(f"{a.name}: {a.error}", _name(case)) for a in contest.against if a.ratio is None]
     why = [f"- {reason} ({', '.join(names)})" for reason, names in _grouped(missing)]
@@ -174,7 +110,7 @@ def _same_as_champion(record: CaseRecord) -> dict[str, str]:
 def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
     head = (
         "case", "bound by", "champion GB/s", "ceiling GB/s", "share", "without a launch",
-        f"{_percent(judging.BANDWIDTH_ASKED)} asked",
+        f"{percent(judging.BANDWIDTH_ASKED)} asked",
     )  # fmt: skip
     rows = []
     for case, record in _of(cases, measured):
@@ -185,8 +121,8 @@ def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
             str(bound),
             f"{found.champion_gb_s:.0f}" if found else NOT_MEASURED,
             f"{found.ceiling_gb_s:.0f} ({case.ceiling})" if found else NOT_MEASURED,
-            _percent(found.share) if found else NOTHING,
-            _percent(found.running_share) if asked else NOTHING,
+            percent(found.share) if found else NOTHING,
+            percent(found.running_share) if asked else NOTHING,
             ("yes" if asked.enough else "no") if asked else "not asked",
         ))  # fmt: skip
     note = (
@@ -220,9 +156,9 @@ def _searches(cases: Sequence[Case], measured: Records) -> str:
             str(story.n_evaluations),
             _counts((*story.rejected, *((f"{r}, not its fault", n) for r, n in story.unverified))) or "none",
             _counts(story.pruned) or "none",
-            _percent(story.held_share),
-            _percent(story.idle_share) if story.idle_share is not None else "not sampled",
-            ", ".join(f"{s.rung} {_percent(s.wall_s / max(story.wall_s, 1e-9))}" for s in story.spent) or NOTHING,
+            percent(story.held_share),
+            percent(story.idle_share) if story.idle_share is not None else "not sampled",
+            ", ".join(f"{s.rung} {percent(s.wall_s / max(story.wall_s, 1e-9))}" for s in story.spent) or NOTHING,
         ))  # fmt: skip
     note = (
         "Seconds count from the engine's start, opening included. Within 2 %: when a candidate first scored so close "
@@ -273,7 +209,7 @@ def _not_measured(cases: Sequence[Case], records: Records, kind: str, title: str
     rows = []
     for case, record in _of(cases, of_kind):
         champion, same = record.kernel(CHAMPION), _same_as_champion(record)
-        ratios = (same.get(role) or _ratio(record.contest.beside(role)) for role in (FIRST, DRAFT))
+        ratios = (same.get(role) or ratio_of(record.contest.beside(role)) for role in (FIRST, DRAFT))
         summary = champion.summary if champion else ""
         rows.append((_name(case), record.device.name, summary, *ratios, str(record.story.n_candidates)))
     return [f"### {title}", markdown_table(head, rows)]
@@ -292,29 +228,6 @@ def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
 
 def _counts(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{word} {n}" for word, n in counts)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _beside(contest: Contest, name: str) -> str:
-    """The ratio with its interval, or in a few words why there is none."""
-    found = contest.beside(name)
-    if found is not None and found.ratio is not None and found.low is not None and found.high is not None:
-        return f"{found.ratio:.3f} ({found.low:.3f}–{found.high:.3f})"
-    error = next((a.error for a in contest.against if a.name == name and a.error), "")
-    return next((words for sign, words in _FEW_WORDS.items() if sign in error), NOT_MEASURED)
-
-
-def _ratio(found: Against | None) -> str:
-    return f"{found.ratio:.3f}" if found and found.ratio is not None else NOT_MEASURED
-
-
-def markdown_table(head: Row, rows: Iterable[Row]) -> str:
-    cell: Callable[[str], str] = lambda text: text.replace("|", "\\|").replace("\n", " ")  # noqa: E731
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
 
 
 def _caption(name: str) -> str:
