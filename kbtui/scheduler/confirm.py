@@ -1,5 +1,7 @@
 """Whom to confirm, and what that costs: the dearest rung is spent only on who may become the champion. Pure."""
 
+from statistics import median
+
 from kbtui.domain.evaluation import first_share
 from kbtui.domain.event import Decision
 from kbtui.domain.measurement import Clock, Outcome
@@ -79,16 +81,25 @@ def _lost_to(tried: Tried, champion: Tried | None, most_processes: int) -> bool:
 
 
 def confirm_cost_s(state: RunState, policy: Policy) -> float:
-    """What a confirmation will take: as the longest one so far, or as evaluations on lower rungs suggest; seconds.
+    """What a confirmation may take: with a margin over the longest so far, or over what lower rungs suggest; seconds.
 
     Without further process pairs, which most do without: one that took them makes no other unaffordable.
     """
+    return policy.confirm_margin * max(_confirmations_s(state), default=0.0)
+
+
+def expected_confirm_s(state: RunState) -> float:
+    """What a confirmation is likely to take, without a margin: by the median of what is known; seconds."""
+    return median(_confirmations_s(state) or [0.0])
+
+
+def _confirmations_s(state: RunState) -> list[float]:
+    """What confirmations took; before there are any, what evaluations on the rung below suggest that one takes."""
     modelled = state.started is not None and state.started.device.clock is Clock.MODELLED
     measures = _MODELLED_MEASURES_A_CONFIRMATION if modelled else _MEASURES_A_CONFIRMATION
     for rung, as_many in ((CONFIRM, 1), (PROFILE, 1), (MEASURE, measures)):
         first_pairs = state.started.ladder[rung].process_pairs if state.started else 0
         found = [t.results[rung].outcome for t in state.tried.values() if rung in t.results]
-        took_s = [outcome.wall_s * first_share(outcome, first_pairs) for outcome in found]
-        if took_s:
-            return policy.confirm_margin * as_many * max(took_s)
-    return 0.0
+        if found:
+            return [as_many * outcome.wall_s * first_share(outcome, first_pairs) for outcome in found]
+    return []

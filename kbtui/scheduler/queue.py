@@ -6,7 +6,7 @@ from kbtui.domain.event import ChildEntry, Decision, EndReason
 from kbtui.domain.rung import COMPILE, CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.scheduler.actions import Action, AdmitFirst, Evaluate, Finish, Propose, Wait
 from kbtui.scheduler.budget import budget_spent, in_reserve, is_affordable, is_borne, next_costs_s, within_share
-from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s
+from kbtui.scheduler.confirm import best_unconfirmed, confirm_cost_s, expected_confirm_s
 from kbtui.scheduler.parents import awaited, choose_proposal, is_coarse, reads_diagnoses
 from kbtui.scheduler.policy import DEFAULT_POLICY, Policy
 from kbtui.scheduler.score import promise
@@ -58,13 +58,12 @@ def _may_profile(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -
 def _confirm_last(state: RunState, wall_s: float, gpu_s: float, policy: Policy) -> Evaluate | None:
     """A first champion beyond the budget too, for a run without one has found nothing; another where it is affordable.
 
-    Not where a confirmation would take longer than the whole budget: such a run looks around, and what it hands over is
-    said not to be confirmed. Where one failed there already, no price is paid for the next that is ahead without being
-    sure of it.
+    Not where a confirmation is likely to take longer than the whole budget: such a run looks around, and what it hands
+    over is said not to be confirmed. Where one failed there already, no price is paid for the next that is ahead
+    without being sure of it.
     """
-    cost_s = confirm_cost_s(state, policy)
-    affordable = is_affordable(state, cost_s, wall_s, gpu_s)
-    if not affordable and (state.champion is not None or not is_borne(state, cost_s)):
+    affordable = is_affordable(state, confirm_cost_s(state, policy), wall_s, gpu_s)
+    if not affordable and (state.champion is not None or not is_borne(state, expected_confirm_s(state))):
         return None
     failed = any(CONFIRM in t.results for t in state.tried.values())
     best = best_unconfirmed(state, policy, sure=failed and not affordable)
