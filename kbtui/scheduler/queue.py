@@ -120,13 +120,17 @@ def _meanwhile(state: RunState, upper: list[Evaluate]) -> Evaluate | None:
 def _lasting_leader(state: RunState, policy: Policy) -> Evaluate | None:
     """Who leads the screen and has seen off some that came later: worth measuring before the rest is screened.
 
-    What a person would be handed is somebody measured, so the rest of a batch would keep the best from them.
+    What a person would be handed is somebody measured, so the rest of a batch would keep the best from them. Whom a
+    person pinned goes first on that rung all the same.
     """
     leader = state.tried.get(state.incumbents.get(SCREEN, ""))
     if leader is None or leader.waiting_at != MEASURE:
         return None
     later = sum(SCREEN in t.results and t.admitted_seq > leader.admitted_seq for t in state.tried.values())
-    return Evaluate(leader.candidate.id, MEASURE) if later >= policy.seen_off else None
+    if later < policy.seen_off:
+        return None
+    foremost = state.waiting(MEASURE)[0]
+    return Evaluate((foremost if foremost.pinned else leader).candidate.id, MEASURE)
 
 
 def _place(state: RunState, tried: Tried, rung: int) -> tuple[bool, int, float]:

@@ -291,3 +291,12 @@ def test_who_leads_the_screen_is_measured_once_it_has_seen_off_some_that_came_la
     action = action_of(state)
     assert isinstance(action, Evaluate)
     assert action.rung == SCREEN, "a leader that is measured, or pruned, holds nobody up"
+
+
+def test_who_leads_the_screen_is_not_measured_before_whom_a_person_pinned_there() -> None:
+    state, leader = crowded_screen(DEFAULT_POLICY.seen_off)
+    last = max(state.tried.values(), key=lambda t: t.admitted_seq if SCREEN in t.results else -1)
+    last.waiting_at = MEASURE
+    assert action_of(state) == Evaluate(leader, MEASURE)
+    last.pinned = True
+    assert action_of(state) == Evaluate(last.candidate.id, MEASURE)
