@@ -51,6 +51,15 @@ class Seen(NamedTuple):
     log_ratio: float
 
 
+class Meeting(NamedTuple):
+    """A candidate and an opponent on one shape of one rung, in ``n_processes`` process pairs."""
+
+    rung: int
+    log_ratio: float
+    n_processes: int
+    time_us: float
+
+
 class Fit(NamedTuple):
     log_likelihood: float
     degrees: float
@@ -70,12 +79,12 @@ def of_study(rows: Sequence[Row]) -> Iterator[Seen]:
 def of_pool(pool: Pool) -> Iterator[Seen]:
     for candidate in pool.candidates:
         for met in _met(candidate).values():
-            yield from _steps(met)
+            yield from _steps(met).values()
 
 
-def _met(candidate: PoolCandidate) -> dict[tuple[str, str], list[tuple[float, int, float]]]:
-    """By opponent and shape, rung by rung: the log ratio, process pairs and own time."""
-    found: dict[tuple[str, str], list[tuple[float, int, float]]] = {}
+def _met(candidate: PoolCandidate) -> dict[tuple[str, str], list[Meeting]]:
+    """By opponent and shape, rung by rung."""
+    found: dict[tuple[str, str], list[Meeting]] = {}
     for recorded in sorted(candidate.rungs, key=lambda r: r.rung):
         measurement = recorded.outcome.measurement
         for met in measurement.comparisons if measurement else ():
@@ -83,8 +92,8 @@ def _met(candidate: PoolCandidate) -> dict[tuple[str, str], list[tuple[float, in
                 continue  # the same comparison under another name
             times = {t.shape: t.device_us for t in measurement.timings}
             for shape in met.shapes:
-                value = math.log(shape.ratio), met.n_processes, times[shape.shape]
-                found.setdefault((met.against, shape.shape), []).append(value)
+                meeting = Meeting(recorded.rung, math.log(shape.ratio), met.n_processes, times[shape.shape])
+                found.setdefault((met.against, shape.shape), []).append(meeting)
     return found
 
 
@@ -116,17 +125,25 @@ def alike(pool: Pool) -> float:
 
 
 def _moved(candidate: PoolCandidate) -> Iterator[list[float]]:
-    """For every opponent met on two rungs the change of the log ratio, shape by shape, brought to one process pair."""
-    found: dict[tuple[str, int], list[float]] = {}
+    """Of every opponent between every two rungs the change of the log ratio, shape by shape, for one process pair.
+
+    A shape that a rung more has timed, as the screen does one, moves between other rungs than the others meanwhile.
+    """
+    found: dict[tuple[str, tuple[int, int]], list[float]] = {}
     for (opponent, _), met in _met(candidate).items():
-        for meeting, moved in enumerate(_steps(met)):
-            found.setdefault((opponent, meeting), []).append(moved.log_ratio)
+        for rungs, moved in _steps(met).items():
+            found.setdefault((opponent, rungs), []).append(moved.log_ratio)
     yield from found.values()
 
 
-def _steps(met: list[tuple[float, int, float]]) -> Iterator[Seen]:
-    for (a, n_a, _), (b, n_b, time_us) in pairwise(met):
-        yield Seen(time_us, (a - b) / math.sqrt(1 / n_a + 1 / n_b))
+def _steps(met: Sequence[Meeting]) -> dict[tuple[int, int], Seen]:
+    """From each meeting to the next one, by their rungs; brought to one process pair."""
+    return {
+        (a.rung, b.rung): Seen(
+            b.time_us, (a.log_ratio - b.log_ratio) / math.sqrt(1 / a.n_processes + 1 / b.n_processes)
+        )
+        for a, b in pairwise(met)
+    }
 
 
 def page(studied: list[Seen], pooled: list[Seen], fits: list[Fit], alikes: dict[str, float]) -> str:

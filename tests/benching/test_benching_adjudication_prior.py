@@ -2,15 +2,25 @@
 
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from benchmarks.adjudication import read
 from benchmarks.adjudication_prior import PART, ROWS, US, Seen, alike, fit, log_likelihood, of_pool, of_study, told
 from kbtui.domain.measurement import Outcome
+from kbtui.domain.pool import PoolCandidate, RecordedRung
 from kbtui.evaluation.devices.replay import ReplayDevice
-from kbtui.evaluation.measure.adjudicate import PRIOR_DEGREES, PROCESS_SIGMA_PART, PROCESS_SIGMA_US, Evidence, decide
+from kbtui.evaluation.measure.adjudicate import (
+    PRIOR_DEGREES,
+    PROCESS_SIGMA_PART,
+    PROCESS_SIGMA_US,
+    SHAPES_ALIKE,
+    Evidence,
+    decide,
+)
 
 POOLS = sorted((Path(__file__).parents[2] / "benchmarks/pools").glob("*.jsonl.gz"))
 
@@ -41,9 +51,30 @@ def test_no_wider_prior_fits_what_was_kept_better_than_the_one_in_use_and_the_on
     assert log_likelihood(seen, 8, 0.067, 0.001) < used - 10
 
 
-def test_shapes_of_one_process_are_nearly_independent_in_every_pool() -> None:
-    for path in POOLS:
-        assert -0.2 < alike(ReplayDevice(path).pool) < 0.3
+def met_alike(candidate: PoolCandidate, rng: random.Random) -> PoolCandidate:
+    """The same, had all shapes of a rung shown the same ratio, and every rung another one."""
+
+    def alike_on(recorded: RecordedRung) -> RecordedRung:
+        measurement, ratio = recorded.outcome.measurement, math.exp(rng.gauss(0, 0.01))
+        if measurement is None:
+            return recorded
+        met = tuple(
+            replace(c, shapes=tuple(replace(s, ratio=ratio) for s in c.shapes)) for c in measurement.comparisons
+        )
+        return replace(recorded, outcome=replace(recorded.outcome, measurement=replace(measurement, comparisons=met)))
+
+    return replace(candidate, rungs=tuple(map(alike_on, candidate.rungs)))
+
+
+def test_shapes_that_move_together_between_two_rungs_are_wholly_alike_though_the_screen_times_one_alone() -> None:
+    pool, rng = ReplayDevice(POOLS[0]).pool, random.Random(0)
+    assert alike(replace(pool, candidates=tuple(met_alike(c, rng) for c in pool.candidates))) == pytest.approx(1.0)
+
+
+def test_shapes_of_one_process_are_no_more_alike_in_the_pools_than_is_reckoned_with_and_by_far_not_wholly() -> None:
+    found = [alike(ReplayDevice(path).pool) for path in POOLS]
+    assert all(-0.2 < r < 0.5 for r in found)
+    assert fmean(found) < SHAPES_ALIKE
 
 
 @pytest.mark.parametrize("time_us", [8.0, 100.0, 400.0])
