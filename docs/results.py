@@ -52,10 +52,10 @@ def with_section(text: str, made: str) -> str:
     return f"{before}{BEGIN}\n{made}{END}{after}"
 
 
-def write(files: Mapping[str, str], into: Path, kept: Iterable[str] = PLOTS) -> None:
-    """``kept``: names of files that go where nothing is left to write of them."""
+def write(files: Mapping[str, str], into: Path, old: Iterable[str] = PLOTS) -> None:
+    """``old``: names of files that go where nothing is left to write of them."""
     into.mkdir(parents=True, exist_ok=True)
-    for name in kept:
+    for name in old:
         if name not in files:
             (into / name).unlink(missing_ok=True)
     for name, text in files.items():
