@@ -10,7 +10,15 @@ from kbtui.console import tell
 from kbtui.domain.event import CommandKind, EndReason, Envelope, RunEnded
 from kbtui.engine.spec import RunSpec
 from kbtui.errors import EngineError, ExitCode
-from kbtui.result import RunResult, browse_commands, ended_words, headline, run_result
+from kbtui.result import (
+    RunResult,
+    browse_commands,
+    ended_words,
+    headline,
+    kept_instead,
+    run_result,
+    times_words,
+)
 from kbtui.scheduler.shrinkage import shrinkage_words
 from kbtui.scheduler.state import RunState
 
@@ -97,6 +105,10 @@ def print_result(workspace: Path, result: RunResult, as_json: bool) -> None:
     print(f"{result.problem}: {headline(result)}")
     if result.champion:
         print(f"champion: {result.champion} {result.summary}")
+    for shape in result.shapes:
+        print(f"  {times_words(shape, result.clock)}")
+    if kept := kept_instead(result):
+        print(f"kept: {kept}; the champion is not shown to be faster")
     for shrinkage in result.shrinkage:
         print(f"  screened at {shrinkage_words(shrinkage)}")
     if result.ended and not result.ended.startswith(EndReason.EXHAUSTED):

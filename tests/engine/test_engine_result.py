@@ -21,7 +21,7 @@ from kbtui.domain.measurement import Clock, Comparison, Measurement, Outcome
 from kbtui.domain.rung import CONFIRM, MEASURE, SCREEN
 from kbtui.domain.verdict import Proof, verified
 from kbtui.engine.session import hint_outcomes
-from kbtui.result import ended_words, headline, run_result
+from kbtui.result import ShapeResult, ended_words, headline, kept_instead, run_result, times_words
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import started
 
@@ -93,6 +93,37 @@ def test_two_that_are_each_faster_than_the_other_are_no_proof():
 def test_a_champion_that_confirms_as_no_faster_is_none():
     state = state_of(*FIRST, *admitted(2), timed(2, CONFIRM, "first", Outcome.TIE, 1.01))
     assert run_result(state).champion is None
+
+
+@pytest.mark.parametrize(
+    ("eager", "compiled", "kept"),
+    [
+        ((Outcome.FASTER, 1.2), (Outcome.FASTER, 1.1), ""),
+        ((Outcome.SLOWER, 0.82), None, "PyTorch eager"),
+        ((Outcome.UNCLEAR, 1.01), None, "PyTorch eager"),
+        ((Outcome.FASTER, 1.2), (Outcome.TIE, 1.0), "torch.compile"),
+        ((Outcome.SLOWER, 0.9), (Outcome.SLOWER, 0.8), "torch.compile"),
+    ],
+)
+def test_pytorch_is_kept_where_the_champion_is_not_faster_than_it(eager, compiled, kept):
+    crowned = timed(2, CONFIRM, "first", Outcome.FASTER, 1.3)
+    beside = tuple(
+        Comparison(name, met[0], met[1], met[1] - 0.01, met[1] + 0.01, 0.9, 8, 3)
+        for name, met in (("eager", eager), ("compile", compiled))
+        if met
+    )
+    measured = crowned.outcome.measurement
+    measured = replace(measured, comparisons=(*measured.comparisons, *beside))
+    crowned = replace(crowned, outcome=replace(crowned.outcome, measurement=measured))
+    result = run_result(state_of(*FIRST, *admitted(2), crowned))
+    assert result.champion == "c0002"
+    assert kept_instead(result) == kept
+
+
+def test_times_are_told_beside_those_of_pytorch_that_there_are():
+    shape = ShapeResult("16x16384", 7.04, 7.0, 7.1, 9.925, None)
+    assert times_words(shape, Clock.MEASURED) == "16x16384 7.0 µs measured, PyTorch eager 9.9 µs"
+    assert times_words(replace(shape, eager_us=None), Clock.MODELLED) == "16x16384 7.0 µs modelled"
 
 
 def test_a_hint_gained_where_its_candidate_beats_its_parent_on_the_same_rung():
