@@ -126,10 +126,10 @@ def _bandwidth(cases: Sequence[Case], measured: Records) -> str:
             ("yes" if asked.enough else "no") if asked else "not asked",
         ))  # fmt: skip
     note = (
-        "The operation's least bytes over the champion's time, beside a copy (or, where it only reads, a read) of "
-        "1 GiB in the same turns. Bound by: the data sheet's rates; an operation that needs less than an empty kernel "
-        "is bound by its launch. Without a launch: the share when the time of an empty kernel, measured as the machine "
-        f"was opened ({_launches(measured)}), is taken off both; what is asked counts it in."
+        "The operation's least bytes over the champion's time, beside a copy of 512 MiB (or, where it only reads, a "
+        "read of 1 GiB) in the same turns. Bound by: the data sheet's rates; an operation that needs less than an "
+        "empty kernel is bound by its launch. Without a launch: the share when the time of an empty kernel, measured "
+        f"as the machine was opened ({_launches(measured)}), is taken off both; what is asked counts it in."
     )
     return f"{note}\n\n{markdown_table(head, rows)}"
 
