@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kbtui.commands.leave import import_runs
-from kbtui.commands.show import diff, show
+from kbtui.commands.show import best, diff, show
 from kbtui.commands.where import brief_result, open_reader
 from kbtui.errors import ExitCode, UsageError
 from kbtui.result import run_result
@@ -25,6 +25,13 @@ def cut_short(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_brief_result_is_the_runs_result(workspace: str, request: pytest.FixtureRequest) -> None:
     with open_reader(request.getfixturevalue(workspace)) as reader:
         assert brief_result(reader, "softmax-1") == run_result(reader.state("softmax-1"))
+
+
+def test_the_best_is_told_with_its_times_beside_pytorch(cut_short: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert best(cut_short, "softmax-1", as_json=False) is ExitCode.DONE
+    told = capsys.readouterr().out
+    assert "\n  4096x16384 128.0 µs measured, PyTorch eager 171.0 µs\n" in told
+    assert "kept:" not in told
 
 
 def test_the_difference_to_itself_is_said_to_be_none(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
