@@ -73,7 +73,7 @@ bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hosti
 bench-six: dev ## Search, measure and keep the six benchmarks on an NVIDIA GPU, then make docs/results.md
 	@$(PY) benchmarks/bench_six.py $(ARGS); code=$$?; $(PY) docs/results.py && exit $$code
 
-results: dev ## Make docs/results.md, its plots and README.md's table from what is kept of the six benchmarks
+results: dev ## Make docs/results.md, its plots and the table of README.md from what is kept of bench-six
 	@$(PY) docs/results.py
 
 bench-screening: dev ## Time what it costs to screen a candidate on the GPU, beside a process for each
