@@ -24,8 +24,9 @@ from kbtui.domain.rung import COMPILE
 
 #: After so many empty answers in a row about one parent a generator is taken to have nothing more to say about it.
 MAX_EMPTY = 3
+PERSON = "person"
 #: Origins that are admitted one by one, outside a generator's answer.
-DIRECT = ("seed", "person")
+DIRECT = ("seed", PERSON)
 
 
 @dataclass(slots=True)
@@ -43,6 +44,11 @@ class Tried:
     waiting_at: int | None = COMPILE
     pinned: bool = False
     dropped: bool = False
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether a person handed it in."""
+        return self.candidate.origin.generator == PERSON
 
     @property
     def last(self) -> RungCompleted | None:
@@ -145,9 +151,9 @@ class RunState:
                 self.budget, self.ended, self.stop_asked, self.paused = event.budget, None, False, False
 
     def waiting(self, rung: int) -> list[Tried]:
-        """Candidates queued at a rung, pinned ones first, then in order of admission."""
+        """Candidates queued at a rung: pinned ones first, then whom a person handed in, then in order of admission."""
         queued = [t for t in self.tried.values() if t.waiting_at == rung]
-        return sorted(queued, key=lambda t: (not t.pinned, t.admitted_seq))
+        return sorted(queued, key=lambda t: (not t.pinned, not t.is_submitted, t.admitted_seq))
 
     def _admit(self, event: CandidateAdmitted) -> None:
         """A generator's candidates count once its answer is complete, so that a kill in between changes no decision."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbtui.domain.candidate import Origin
 from kbtui.domain.event import Budget, CommandAccepted, CommandKind, EndReason
 from kbtui.domain.rung import CONFIRM, MEASURE, PROFILE, SCREEN
 from kbtui.engine.memory_ledger import MemoryLedger
@@ -181,6 +182,16 @@ def test_a_pinned_candidate_is_taken_before_older_ones_on_its_rung() -> None:
     envelope = ledger.append(CommandAccepted(1, CommandKind.PIN, last), 0.0, 0.0)
     crowded.apply(replace(envelope, seq=crowded.seq + 1))
     assert crowded.waiting(0)[0].candidate.id == last
+
+
+def test_what_a_person_handed_in_is_taken_before_older_drafts_and_after_what_is_pinned() -> None:
+    crowded = copy.deepcopy(next(s for s in STATES if len(s.waiting(0)) > 1))
+    drafts = crowded.waiting(0)
+    handed_in = drafts[-1]
+    handed_in.candidate = replace(handed_in.candidate, origin=Origin("person", "submit"))
+    assert crowded.waiting(0) == [handed_in, *drafts[:-1]]
+    drafts[0].pinned = True
+    assert crowded.waiting(0)[:2] == [drafts[0], handed_in]
 
 
 def with_wait(state: RunState, *, at: int, structure: str, score: float) -> RunState:
