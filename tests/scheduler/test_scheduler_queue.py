@@ -176,7 +176,7 @@ def test_the_planted_search_both_proposes_and_evaluates() -> None:
 
 
 def test_a_pinned_candidate_is_taken_before_older_ones_on_its_rung() -> None:
-    crowded = next(s for s in STATES if len(s.waiting(0)) > 1)
+    crowded = copy.deepcopy(next(s for s in STATES if len(s.waiting(0)) > 1))
     last = crowded.waiting(0)[-1].candidate.id
     ledger = MemoryLedger()
     envelope = ledger.append(CommandAccepted(1, CommandKind.PIN, last), 0.0, 0.0)
