@@ -8,6 +8,7 @@ from benchmarks.six.cases import Case
 from benchmarks.six.judging import Standing, Target
 from benchmarks.six.markdown import markdown_table
 from benchmarks.six.record import CHAMPION, CaseRecord
+from benchmarks.six.summary import beside_no_search
 
 _SEPARATOR = " · "
 
@@ -22,7 +23,7 @@ def headline(cases: Sequence[Case], records: Mapping[str, CaseRecord]) -> str:
         f"{len(measured)} of {len(cases)} cases measured: faster than eager and than every mode of torch.compile in "
         f"{standings.count(Standing.WIN)}. Beside what an expert reached in an hour: passed in "
         f"{found.count(Target.PASSED)}, within the tolerance in {found.count(Target.REACHED)}, short of it in "
-        f"{found.count(Target.MISSED)}."
+        f"{found.count(Target.MISSED)}. Beside no search: {beside_no_search(measured)}"
     )
     head = ("problem", "shapes", "over eager", "best torch.compile, over eager")
     rows = [_row(list(group)) for _, group in groupby(measured, key=lambda one: (one[0].problem, one[0].dtype))]

@@ -252,7 +252,7 @@ def test_the_document_is_what_the_generator_makes_of_the_kept_results() -> None:
 def test_the_front_page_sets_a_win_in_bold_and_counts_what_is_measured() -> None:
     text = headline(CASES, measured())
     assert "2 of 20 cases measured: faster than eager and than every mode of torch.compile in 1." in text
-    assert "passed in 0, within the tolerance in 1, short of it in 1." in text
+    assert "passed in 0, within the tolerance in 1, short of it in 1. Beside no search: over the first kernel" in text
     assert row(text, "softmax fp32") == ["softmax fp32", "4096×16384", "**1.28×**", "1.22×"]
     assert row(text, "group_conv fp16") == ["group_conv fp16", "8×256×56×56dw", "0.90×", "0.64×"]
     both = {**measured(), case("softmax-16x16384-fp32").name: measured()[LARGE.name]}
