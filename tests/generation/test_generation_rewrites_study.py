@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "benchmarks" / "rewrites_study.py"
+#: They choose among several kernels by an input's sizes.
+SEVERAL_KERNELS = ("attention_described", "linear_sliced_k")
 
 
 def study(out: Path, *options: str, timeout_s: float) -> dict:
@@ -34,4 +36,7 @@ def test_every_rewrite_applies_to_five_kernels_and_keeps_nearly_all_right(tmp_pa
 
     assert {name: row["kernels"] for name, row in found["rewrites"].items() if row["kernels"] < 5} == {}
     assert found["right"] >= 0.99 * found["ran"]
-    assert found["changed"] >= 0.99 * found["compiled"], found["faults"]
+    # An edit of one of several kernels changes nothing where the study's shape does not launch that one.
+    several = [f for f in found["faults"] if any(f" on playbook/{name} " in f for name in SEVERAL_KERNELS)]
+    assert found["changed"] + len(several) == found["compiled"], found["faults"]
+    assert found["changed"] >= 0.98 * found["compiled"], found["faults"]
