@@ -6,6 +6,8 @@ import pytest
 
 from kbtui.domain.device import DATA_SHEETS
 from kbtui.generation.playbook import load_entries
+from kbtui.generation.rewrites import tile_size
+from kbtui.generation.rewrites.rewrite import Target
 from kbtui.problems import load_problem
 
 A100 = DATA_SHEETS["a100"]
@@ -61,6 +63,21 @@ def test_narrow_tiles_with_strides_share_their_edges(interpret):
     dims = {"batch": 1, "c_in": 2, "c_out": 2, "height": 6, "width": 75, "groups": 2}
 
     assert_right(jobs := jobs_of(STRIDED, dims, LEFT=16, COLUMNS=64), interpret(jobs))
+
+
+def test_tiles_scaled_by_a_rewrite_are_right_where_a_group_is_wider_than_any(interpret):
+    """A kernel that writes its sums out one by one left channels unwritten when its constant was doubled."""
+    wide = {"batch": 1, "c_in": 1, "c_out": 20, "height": 2, "width": 3, "groups": 1}
+    target = Target.of(A100, load_problem("group_conv").spec)
+    jobs = [
+        job | {"label": f"{job['label']} {edit.summary}", "source": edit.source}
+        for job in jobs_of("group_conv", wide)
+        for edit in tile_size.REWRITE.apply(job["source"], target)
+        if edit.params[0][0] == "OUT_CHANNELS"
+    ]
+    assert any("OUT_CHANNELS 8 to 16" in job["label"] for job in jobs)
+
+    assert_right(jobs, interpret(jobs))
 
 
 def test_half_precision_is_summed_in_full(interpret):

@@ -100,7 +100,7 @@ def kernel_function(x, weight):
     n_images, height, width, c_out, n_groups, out_h, out_w, kernel_h, kernel_w = sizes_of(x, weight)
     out = torch.empty((n_images, c_out, out_h, out_w), dtype=x.dtype, device=x.device)
     out_per_group, in_per_group = c_out // n_groups, weight.shape[1]
-    outs = min(OUT_CHANNELS, triton.next_power_of_2(out_per_group))
+    outs = min(OUT_CHANNELS, 8, triton.next_power_of_2(out_per_group))  # the kernel has eight sums
     pixels = min(SUMS // outs, MAX_PIXELS, max(32, triton.next_power_of_2(out_h * out_w)))
     n_out_tiles, n_tiles = triton.cdiv(out_per_group, outs), triton.cdiv(out_h * out_w, pixels)
     # Pixels of a row that is no multiple of 16 have an address each: beside several sums a pixel, 350 bytes of a
