@@ -7,10 +7,10 @@ JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$(( n > 8 ? 8 : n )))
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -q
 DEMO := .venv/bin/kbtui run sample_kernels/softmax --budget 75s
 
-.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-kills bench-store bench-viewer study record-pools bench-six results walk wheel clean
+.PHONY: help setup dev demo test test-full test-gpu check format lint types contracts screenshots bench-endurance bench-kills bench-screening bench-store bench-viewer study record-pools bench-six results walk wheel clean
 
 help: ## List the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Make .venv with what kbtui needs
 	@.ci/setup.sh run
@@ -51,7 +51,7 @@ screenshots: dev ## Draw the pictures of README and docs: the viewer on a search
 bench-kills: dev ## Kill the engine 200 times in replayed searches and check that nothing is lost
 	@$(PY) benchmarks/kill_campaign.py --kills 200 --longest 0.8
 
-bench-viewer: dev ## Time the viewer on a run of 100,000 candidates, and weigh what it sends (a few minutes)
+bench-viewer: dev ## Time the viewer on 100,000 candidates, and weigh what it sends (a few minutes)
 	@$(PY) benchmarks/viewer_scale.py
 	@$(PY) benchmarks/viewer_traffic.py
 
@@ -70,10 +70,10 @@ bench-store: dev ## Time the store with 100,000 candidates in it (a few minutes,
 bench-endurance: dev ## Evaluate 200 candidates without a GPU, one in five hostile; nothing may be left
 	@$(PY) benchmarks/endurance.py --device model:a100 --candidates 200
 
-bench-six: dev ## Search, measure and keep the six benchmarks on an NVIDIA GPU, then make docs/results.md
+bench-six: dev ## Search, measure and keep the six benchmarks on a GPU, then make docs/results.md
 	@$(PY) benchmarks/bench_six.py $(ARGS); code=$$?; $(PY) docs/results.py && exit $$code
 
-results: dev ## Make docs/results.md, its plots and the table of README.md from what is kept of bench-six
+results: dev ## Make docs/results.md, its plots and the table of README.md from what bench-six kept
 	@$(PY) docs/results.py
 
 bench-screening: dev ## Time what it costs to screen a candidate on the GPU, beside a process for each
