@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.marked_page import between
+from benchmarks.marked_page import between, replaced
 from benchmarks.six.cases import load_cases
 from benchmarks.six.headline import headline
 from benchmarks.six.markdown import wrapped
@@ -45,11 +45,7 @@ def front_page(folder: Path, text: str) -> str:
 
 def with_section(text: str, made: str) -> str:
     """The text with all between the marks replaced. Raises ValueError where a mark is missing."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"results.md lacks the mark {BEGIN if not begin else END}")
-    return f"{before}{BEGIN}\n{made}{END}{after}"
+    return replaced(text, BEGIN, END, made)
 
 
 def write(files: Mapping[str, str], into: Path, old: Iterable[str] = PLOTS) -> None:
