@@ -51,6 +51,7 @@ DeviceKey = Annotated[
 ]
 ProblemPath = Annotated[str | None, typer.Option("--problem", help="The run's problem, where it is elsewhere now")]
 Headless = Annotated[bool, typer.Option("--headless", help="No viewer: the engine in the foreground")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start the engine and return at once")]
 BudgetText = Annotated[str | None, typer.Option("--budget", "-b", help="Wall time to spend, as 90s, 10m or 1h30m")]
 Candidates = Annotated[int | None, typer.Option("--candidates", min=1, help="Most candidates to try")]
 GpuBudget = Annotated[str | None, typer.Option("--gpu-budget", help="GPU time to spend, as 90s or 10m")]

@@ -12,6 +12,8 @@ from kbtui.scheduler.shrinkage import Shrinkage, shrinkages
 from kbtui.scheduler.state import RunState, Tried
 
 PYTORCH = {"eager": "PyTorch eager", "compile": "torch.compile"}
+#: What a speedup is over, in words.
+OVER = {**PYTORCH, "first": "the first kernel"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +171,9 @@ def headline(result: RunResult) -> str:
     speedup = result.over("eager") or result.over("first")
     if speedup is None:
         return f"{result.champion} {result.summary} is the best so far, not yet confirmed ({result.clock})"
-    over = {**PYTORCH, "first": "the first kernel"}[speedup.over]
     interval = f" ({speedup.low:.2f}–{speedup.high:.2f})" if speedup.high > speedup.low else ""
     stands = "" if result.confirmed else ", not yet confirmed"
-    return f"{speedup.ratio:.2f}×{interval} over {over}, {result.clock} on {result.device}{stands}"
+    return f"{speedup.ratio:.2f}×{interval} over {OVER[speedup.over]}, {result.clock} on {result.device}{stands}"
 
 
 def times_words(shape: ShapeResult, clock: Clock) -> str:

@@ -6,10 +6,8 @@ from kbtui.leaving.page.roofline import Placed
 from kbtui.leaving.page.shown import Shown
 from kbtui.leaving.page.text import esc, interval, seconds, tag, us, us_range
 from kbtui.leaving.verified import how_verified
-from kbtui.result import RunResult, Speedup, headline
+from kbtui.result import OVER, RunResult, Speedup, headline
 from kbtui.scheduler.shrinkage import shrinkage_words
-
-_OVER = {"eager": "PyTorch eager", "compile": "torch.compile", "first": "the first kernel"}
 
 
 def headline_section(shown: Shown, result: RunResult) -> str:
@@ -34,12 +32,12 @@ def headline_section(shown: Shown, result: RunResult) -> str:
 def _big(speedup: Speedup) -> str:
     low_high = f" ({speedup.low:.2f}–{speedup.high:.2f})" if speedup.high > speedup.low else ""
     number = tag("b", f"{speedup.ratio:.2f}×")
-    return f"{number}{tag('small', esc(low_high))} over {esc(_OVER[speedup.over])}"
+    return f"{number}{tag('small', esc(low_high))} over {esc(OVER[speedup.over])}"
 
 
 def _others(result: RunResult, shown: Speedup | None) -> str:
     rest = [s for s in result.speedups if s is not shown]
-    said = ", ".join(f"{interval(s.ratio, s.low, s.high)} over {_OVER[s.over]}" for s in rest)
+    said = ", ".join(f"{interval(s.ratio, s.low, s.high)} over {OVER[s.over]}" for s in rest)
     return tag("p", esc(f"and {said}"), class_="second") if said else ""
 
 
@@ -70,8 +68,8 @@ def shapes_table(result: RunResult, placed: Sequence[Placed]) -> str:
     if not result.shapes:
         return ""
     bounds = {p.shape: p for p in placed}
-    over = sorted(result.speedups, key=lambda s: list(_OVER).index(s.over))
-    head = ["shape", "best kernel", *(f"over {_OVER[s.over]}" for s in over), "bound", "of the bound"]
+    over = sorted(result.speedups, key=lambda s: list(OVER).index(s.over))
+    head = ["shape", "best kernel", *(f"over {OVER[s.over]}" for s in over), "bound", "of the bound"]
     rows = []
     for shape in result.shapes:
         ratios = [next((interval(r, a, b) for n, r, a, b in s.per_shape if n == shape.shape), "") for s in over]
