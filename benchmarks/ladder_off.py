@@ -1,14 +1,15 @@
 """One search twice on one device: with the ladder, and with every candidate at full fidelity as soon as it compiles.
 
     python benchmarks/ladder_off.py --device cuda:0 --out benchmarks/results/ladder-off-h200.json
-                                    [--case softmax-4096x16384-fp32,mat_vec] [--seed 0,1] [--limit 400]
-                                    [--seconds 40] [--off-seconds 70] [--judge-seconds 60]
+                                    [--problem softmax,./mine] [--case mat_vec] [--seed 0,1] [--limit 400]
+                                    [--seconds 60] [--off-seconds 150] [--judge-seconds 60]
 
-Both are the engine's own search of a case of the six benchmarks, with playbook and rewrites and the same seed. Without
-the ladder a candidate that compiles goes through the whole gate and a confirmation (three fresh process pairs) before
-anything is decided about it; the rungs above have then nothing to add, cost nothing, and read the same result. Asked is
-when each first held, as the best it would hand over, a kernel whose speedup over the first kernel is, at full fidelity,
-within 2 % of what the search with the ladder ended with. The second search ends there, or at its limit.
+Both are the engine's own search, with playbook and rewrites and the same seed: of a problem with all its shapes, as the
+recorded pools are, or of a case of the six benchmarks, which has one. Without the ladder a candidate that compiles goes
+through the whole gate and a confirmation (three fresh process pairs) before anything is decided about it; the rungs
+above have then nothing to add, cost nothing, and read the same result. Asked is when each first held, as the best it
+would hand over, a kernel whose speedup over the first kernel is, at full fidelity, within 2 % of what the search with
+the ladder ended with. The second search ends there, or at its limit.
 
 Each has a device and a workspace of its own, so that neither finds what the other compiled, and on each the problem
 was open and its first kernel confirmed once before, which counts for neither; opening it again counts for both. When
@@ -16,8 +17,8 @@ both are over, each kernel that one of them ever held as its best and that neith
 so, which counts for neither; one for which ``--judge-seconds`` leave no time does not count as found, and is told. A
 search's own result for a kernel goes before the other's.
 
-``--out`` holds one result for each case and seed, the newest last. One that is there is not done again. ``--limit``:
-seconds after which no further one is begun. Exit 0: all that were asked for are there; 1: not all.
+``--out`` holds one result for each problem or case and seed, the newest last. One that is there is not done again.
+``--limit``: seconds after which no further one is begun. Exit 0: all that were asked for are there; 1: not all.
 Effects: a device; writes a file of JSON.
 """
 
@@ -44,9 +45,22 @@ from kbtui.domain.device import DeviceSpec
 from kbtui.domain.rung import CONFIRM
 from kbtui.errors import EngineError, KbtuiError
 from kbtui.evaluation.devices.environment import environment_of
+from kbtui.problems import load_problem
 from kbtui.scheduler.best import best_so_far
 
-DEFAULT_CASE = "softmax-4096x16384-fp32"
+DEFAULT_PROBLEM = "softmax"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is searched: a problem as ``kbtui run`` takes it, or a case."""
+
+    name: str
+    case: Case | None = None
+
+    def problem(self, folder: Path) -> str:
+        """What the problem is loaded from; a case is written there."""
+        return str(write_problem(self.case, folder)) if self.case else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +116,18 @@ def found(searched: Searched, known: Mapping[str, float], asked: float) -> Found
     )
 
 
-def both(options: argparse.Namespace, case: Case, seed: int, root: Path) -> Both:
+def both(options: argparse.Namespace, subject: Subject, seed: int, root: Path) -> Both:
     """With the ladder, then without. Raises EngineError where the first confirmed nothing."""
-    folder = write_problem(case, root / "problem")
-    with opened_once(options.device, root / "on", folder, seed) as (device, problem):
+    name = subject.problem(root / "problem")
+    with opened_once(options.device, root / "on", name, seed) as (device, problem):
         on = search(device, problem, seed, options.seconds)
     best = best_so_far(on.state)
     score = on.full.get(best.candidate.source_sha) if best else None
     if score is None:
         raise EngineError("the search with the ladder confirmed nothing", "give it more time: --seconds")
-    tell(f"{case.name}, seed {seed}: with the ladder {score:.3f}x after {on.state.wall_s:.0f} s")
+    tell(f"{subject.name}, seed {seed}: with the ladder {score:.3f}x after {on.state.wall_s:.0f} s")
     asked = score / (1 + CLOSE)
-    with opened_once(options.device, root / "off", folder, seed) as (device, problem):
+    with opened_once(options.device, root / "off", name, seed) as (device, problem):
         off = search(device, problem, seed, options.off_seconds, FullAtOnce(device), asked)
         after = judged(device, problem, seed, {"on": on, "off": off}, options.judge_seconds)
         known = {one.source_sha: one.score for one in after if one.score is not None}
@@ -124,12 +138,12 @@ def both(options: argparse.Namespace, case: Case, seed: int, root: Path) -> Both
         )  # fmt: skip
 
 
-def result(options: argparse.Namespace, case: Case, seed: int) -> dict[str, Any]:
+def result(options: argparse.Namespace, subject: Subject, seed: int) -> dict[str, Any]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kbtui-ladder-") as root:
-        made = both(options, case, seed, Path(root))
+        made = both(options, subject, seed, Path(root))
     return {
-        "sample": case.name,
+        "sample": subject.name,
         "seed": seed,
         "shapes": list(made.shapes),
         "command": options.command,
@@ -144,27 +158,27 @@ def result(options: argparse.Namespace, case: Case, seed: int) -> dict[str, Any]
     }
 
 
-def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
+def run_part(options: argparse.Namespace, subjects: tuple[Subject, ...]) -> int:
     """All that are not there yet, as long as there is time. Returns the exit status."""
     began, status = time.monotonic(), 0
     for seed in options.seed:
-        for case in cases:
+        for subject in subjects:
             kept = read_results(options.out)
-            if any((one["sample"], one["seed"]) == (case.name, seed) for one in kept):
+            if any((one["sample"], one["seed"]) == (subject.name, seed) for one in kept):
                 continue
             if options.limit is not None and time.monotonic() - began >= options.limit:
-                tell(f"{case.name}, seed {seed}: left for another call")
+                tell(f"{subject.name}, seed {seed}: left for another call")
                 status = status or 1
                 continue
             try:
-                made = result(options, case, seed)
+                made = result(options, subject, seed)
             except KbtuiError as error:
-                tell(f"ladder_off: {case.name}, seed {seed}: {error}")
+                tell(f"ladder_off: {subject.name}, seed {seed}: {error}")
                 status = int(error.exit_code)
                 continue
             write_results(options.out, [*kept, made])
             told = {name: made[name] for name in ("took_s", "share_of_time", "on", "off", "judged")}
-            tell(f"{case.name}, seed {seed}: {json.dumps(told, indent=1)}")
+            tell(f"{subject.name}, seed {seed}: {json.dumps(told, indent=1)}")
     return status
 
 
@@ -182,21 +196,35 @@ def write_results(path: Path, results: list[dict[str, Any]]) -> None:
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--case", action="append", help=f"begin of names, with commas; default {DEFAULT_CASE}")
-    parser.add_argument("--seconds", type=float, default=40.0, help="budget of the search with the ladder")
-    parser.add_argument("--off-seconds", type=float, default=70.0, help="limit of the one without")
+    parser.add_argument("--problem", help=f"names or folders, with commas; default {DEFAULT_PROBLEM}, if no case")
+    parser.add_argument("--case", help="of the six benchmarks: begin of names, with commas")
+    parser.add_argument("--seconds", type=float, default=60.0, help="budget of the search with the ladder")
+    parser.add_argument("--off-seconds", type=float, default=150.0, help="limit of the one without")
     parser.add_argument("--judge-seconds", type=float, default=60.0, help="after which no kernel more is measured")
     parser.add_argument("--seed", type=lambda text: [int(word) for word in text.split(",")], default=[0])
-    parser.add_argument("--limit", type=float, help="seconds after which no case is begun")
+    parser.add_argument("--limit", type=float, help="seconds after which no search is begun")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(words)
     options.command = "python benchmarks/ladder_off.py " + " ".join(sys.argv[1:] if words is None else words)
     try:
-        cases = chosen(load_cases(), [word for text in options.case or [DEFAULT_CASE] for word in text.split(",")])
+        subjects = subjects_of(options)
     except KbtuiError as error:
         tell(f"ladder_off: {error}")
         return int(error.exit_code)
-    return run_part(options, cases)
+    return run_part(options, subjects)
+
+
+def subjects_of(options: argparse.Namespace) -> tuple[Subject, ...]:
+    """The problems, then the cases. Raises UsageError on one that is not there."""
+    problems = split(options.problem or ("" if options.case else DEFAULT_PROBLEM))
+    for name in problems:
+        load_problem(name)
+    cases = chosen(load_cases(), split(options.case)) if options.case else ()
+    return (*(Subject(name) for name in problems), *(Subject(case.name, case) for case in cases))
+
+
+def split(words: str) -> tuple[str, ...]:
+    return tuple(word for word in words.split(",") if word)
 
 
 if __name__ == "__main__":

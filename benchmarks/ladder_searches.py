@@ -70,7 +70,7 @@ class Searched:
 
 
 @contextlib.contextmanager
-def opened_once(key: str, workspace: Path, folder: Path, seed: int) -> Iterator[tuple[Device, Problem]]:
+def opened_once(key: str, workspace: Path, name: str, seed: int) -> Iterator[tuple[Device, Problem]]:
     """A device of its own in a workspace of its own, on which the problem was open and its first kernel confirmed.
 
     What only the first to do so pays for is paid then: files read from disk, the driver's helpers, the first kernel's
@@ -78,7 +78,7 @@ def opened_once(key: str, workspace: Path, folder: Path, seed: int) -> Iterator[
     """
     device = open_device(key, workspace)
     try:
-        problem = problem_on(device, load_problem(str(folder)))
+        problem = problem_on(device, load_problem(name))
         first, meter = first_of(problem), meter_on(device, Spent())
         device.open(problem)
         for rung in (PROFILE, CONFIRM):

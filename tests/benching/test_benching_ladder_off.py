@@ -201,3 +201,23 @@ def test_a_search_that_confirms_nothing_is_said_so_and_the_others_go_on(
     assert run(out, "--seconds", "6", "--seed", "0,1") == 4
     assert capfd.readouterr().err.count("confirmed nothing; give it more time: --seconds") == 2
     assert not out.exists()
+
+
+def test_a_problem_with_all_its_shapes_is_searched_as_the_recorded_pools_are(tmp_path: Path) -> None:
+    out = tmp_path / "off.json"
+    words = ["--device", f"replay:{POOL}", "--out", str(out), "--seconds", "170", "--off-seconds", "600"]
+    assert main(words) == 0
+    assert main([*words, "--problem", "softmax"]) == 0
+    (made,) = json.loads(out.read_text())
+    assert made["sample"] == "softmax"
+    assert made["shapes"] == ["4096x16384", "16x16384", "4096x65536"]
+    assert made["share_of_time"] < 0.5
+
+
+def test_a_problem_that_is_not_there_is_told_before_anything_is_searched(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "off.json"
+    assert main(["--device", f"replay:{POOL}", "--out", str(out), "--problem", "softmax,sofmax"]) == 2
+    assert "sofmax" in capfd.readouterr().err
+    assert not out.exists()
