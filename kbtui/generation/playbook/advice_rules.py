@@ -95,10 +95,8 @@ def _idle_of_one_row(tile: int) -> frozenset[str]:
 def mat_vec(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     rows, cols = size.dims
     tile = power_of_2(cols)
-    # As many warps as an SM holds, over the rows that it gets; 16 at least, for each thread to load 16 bytes twice.
-    warps = clamp(16, power_of_2(device.max_warps_per_sm // ceil_div(rows, device.n_sms) + 1) // 2, 32)
     suits = {
-        "one_row": _suit("matvec_one_row", {"NUM_WARPS": warps}, TILE=tile),
+        "one_row": _suit("matvec_one_row", {}, TILE=tile),
         "persistent": _suit("matvec_persistent", {}, TILE=tile),
         "split_k": _suit("matvec_split_k", {}, TILE=tile),
         "split_k_atomic": _suit("matvec_split_k_atomic", {}, TILE=tile),
