@@ -1,7 +1,7 @@
 """The six benchmarks: for each case a search with the embedded generators, then its champion against everything else.
 
     python benchmarks/bench_six.py --out benchmarks/results/six [--cases softmax,group_conv-8x] [--seconds 45]
-                                   [--seed 0] [--limit 540] [--pack FILE.tgz] [--device cuda:0]
+                                   [--seed 0] [--limit 540] [--pack FILE.tgz] [--device cuda:0] [--again]
 
 A case is one problem on one shape in one dtype (``benchmarks/six/cases.toml``; ``--list`` shows them and what is
 done). Its search runs as ``kbtui run`` with playbook and rewrites alone. Then the champion, the first kernel, the best
@@ -11,9 +11,10 @@ last the champion is compiled for sm_80 (``--a100`` alone does that for results 
 
 Kept in ``--out``: CASE.json with times, samples' medians, clocks, versions and the kernels themselves, and CASE.bundle,
 the search's repository for ``git clone``. A case that is there is not done again; one that was interrupted goes on
-where it was, as long as ``--work`` is there. ``--limit``: seconds after which no case is begun that would not end in
-time. ``--pack``: all of ``--out`` and the logs as one file, anew after every case. Exit 0: all cases asked for are
-finished; 1: not all.
+where it was, as long as ``--work`` is there. ``--again`` searches nothing: what is kept takes its turns anew, on this
+machine as it is now, and these times take the place of the old ones, for all of ``--cases``. ``--limit``: seconds
+after which no case is begun that would not end in time. ``--pack``: all of ``--out`` and the logs as one file, anew
+after every case. Exit 0: all cases asked for are finished; 1: not all.
 
 ``docs/results.py`` makes docs/results.md and its plots of what is kept.
 """
@@ -29,6 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.six.again import restore
 from benchmarks.six.cases import Case, chosen, in_turns, load_cases
 from benchmarks.six.hall import Hall
 from benchmarks.six.part import Part
@@ -77,6 +79,7 @@ def parsed(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--pack", type=Path, help="a .tgz of --out, written after every case")
     parser.add_argument("--list", action="store_true", help="show the cases and what is done, and do nothing")
     parser.add_argument("--a100", action="store_true", help="only compile kept champions for sm_80 that were not yet")
+    parser.add_argument("--again", action="store_true", help="measure what is kept anew, out of its bundle")
     parser.add_argument("--no-a100", action="store_true", help="leave that for later")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args(words)
@@ -107,7 +110,7 @@ def places(options: argparse.Namespace, case: Case) -> Places:
 
 def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     began, part = time.monotonic(), Part(options.limit, options.seconds)
-    todo = [] if options.a100 else [c for c in cases if not places(options, c).record.is_file()]
+    todo = [] if options.a100 else [c for c in cases if is_kept(places(options, c)) is options.again]
     hall = hall_of(options, places(options, cases[0]))
     try:
         for case in todo:
@@ -121,13 +124,19 @@ def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     return 1 if part.failed or part.left else 0
 
 
+def is_kept(where: Places) -> bool:
+    return where.record.is_file()
+
+
 def run_one(options: argparse.Namespace, case: Case, part: Part, began: float, hall: Hall) -> None:
     """One case, if there is time for it."""
     gone_s, where = time.monotonic() - began, places(options, case)
-    if not part.has_room(gone_s, is_over(state_of(where.workspace))):
+    if not part.has_room(gone_s, options.again or is_over(state_of(where.workspace))):
         part.left.append(case.name)
         return
     try:
+        if options.again:
+            restore(where)
         run_case(options, where, part, began, hall)
         part.finished.append(case.name)
     except KbtuiError as error:

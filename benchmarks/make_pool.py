@@ -20,7 +20,7 @@ from kbtui.problems import load_problem
 from store.artifacts import read_artifact
 from store.reader import Reader
 from store.reindex import reindex
-from store.workspace import create_workspace, open_workspace
+from store.workspace import Workspace, create_workspace, open_workspace
 
 
 @contextmanager
@@ -30,13 +30,20 @@ def reader_of(path: Path) -> Iterator[Reader]:
         with Reader(open_workspace(path)) as reader:
             yield reader
         return
-    with tempfile.TemporaryDirectory(prefix="kbtui-pool-") as folder:
-        workspace = create_workspace(Path(folder))
-        fetch = ("fetch", "-q", str(path.resolve()), "+refs/*:refs/*")
-        subprocess.run(["git", f"--git-dir={workspace.git_dir}", *fetch], check=True)
-        reindex(workspace)
-        with Reader(workspace) as reader:
-            yield reader
+    with (
+        tempfile.TemporaryDirectory(prefix="kbtui-pool-") as folder,
+        Reader(unbundled(path, Path(folder))) as reader,
+    ):
+        yield reader
+
+
+def unbundled(bundle: Path, folder: Path) -> Workspace:
+    """A workspace in that folder with all that a bundle holds. Raises CalledProcessError where it is none."""
+    workspace = create_workspace(folder)
+    fetch = ("fetch", "-q", str(bundle.resolve()), "+refs/*:refs/*")
+    subprocess.run(["git", f"--git-dir={workspace.git_dir}", *fetch], check=True)
+    reindex(workspace)
+    return workspace
 
 
 def make_pool(reader: Reader, run: str, driver: str, versions: tuple[tuple[str, str], ...]) -> Pool:

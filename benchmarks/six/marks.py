@@ -8,6 +8,8 @@ from kbtui.console import tell
 from kbtui.domain.measurement import LiveSample
 
 Phases = tuple[tuple[str, float], ...]
+#: What a search as a whole went into; the phases of a contest come after them.
+SEARCH_PHASES = ("search's start", "search", "search's end")
 
 
 @dataclass(slots=True)

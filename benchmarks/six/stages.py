@@ -19,7 +19,7 @@ from benchmarks.six.cases import Case, write_problem
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold
 from benchmarks.six.hall import Hall, serve, stdout_for_answers
 from benchmarks.six.machine import machine_facts, uuid_of
-from benchmarks.six.marks import Marks, Phases, told
+from benchmarks.six.marks import SEARCH_PHASES, Marks, Phases, told
 from benchmarks.six.part import Part
 from benchmarks.six.places import Places
 from benchmarks.six.record import CHAMPION, MEASURED, CaseRecord, Contest, KernelKept, OnA100, kind_of, write_record
@@ -86,7 +86,7 @@ def run_case(options: argparse.Namespace, where: Places, part: Part, began: floa
             raise EngineError("the contest came to nothing: it left no result", f"read {where.contest_log}")
     part.took(searched_s, time.monotonic() - at)
     record = assembled(options, where)
-    n_bytes = bundle(where.workspace, where.bundle)
+    n_bytes = where.bundle.stat().st_size if options.again else bundle(where.workspace, where.bundle)
     if n_bytes > LARGE_BUNDLE_BYTES:
         tell(f"{case.name}: its bundle has {n_bytes / 1e6:.1f} MB")
     write_record(where.record, record)
@@ -102,9 +102,9 @@ def searched(wanted: Wanted, where: Places) -> None:
     where.idle.write_text(json.dumps(used.idle_share), encoding="utf-8")
     with reader_of(where.workspace) as reader:
         started = datetime.fromisoformat(reader.runs()[0].started_at).timestamp()
-    marks.took("search's start", max(0.0, started - began))
-    marks.took("search", state.wall_s)
-    marks.took("search's end", max(0.0, time.time() - max(started, began) - state.wall_s))
+    ended = max(0.0, time.time() - max(started, began) - state.wall_s)
+    for phase, took_s in zip(SEARCH_PHASES, (max(0.0, started - began), state.wall_s, ended), strict=True):
+        marks.took(phase, took_s)
     where.phases.write_text(json.dumps(marks.phases), encoding="utf-8")
 
 

@@ -102,6 +102,44 @@ def test_where_only_the_contest_is_missing_nothing_is_searched_again(folder: Pat
     assert (folder / "six.tgz").stat().st_size > 1000
 
 
+def test_what_is_kept_is_measured_anew_out_of_its_bundle_and_nothing_is_searched(
+    folder: Path, record: CaseRecord, tmp_path: Path
+) -> None:
+    (tmp_path / "out").mkdir()
+    for name in (f"{OF.name}.json", f"{OF.name}.bundle"):
+        (tmp_path / "out" / name).write_bytes((folder / "out" / name).read_bytes())
+    before = (tmp_path / "out" / f"{OF.name}.bundle").read_bytes()
+    assert call(tmp_path, "--again", "--pairs", "11") == 0
+    again = read_record(tmp_path / "out" / f"{OF.name}.json")
+    assert again.story == record.story
+    assert (again.seed, again.seconds, again.kernels) == (record.seed, record.seconds, record.kernels)
+    assert again.contest.command.endswith("--again --pairs 11")
+    assert again.phases[:3] == record.phases[:3]
+    assert (tmp_path / "out" / f"{OF.name}.bundle").read_bytes() == before
+    assert not (tmp_path / "work" / OF.name / "search.log").exists()
+    assert call(tmp_path, "--again") == 0
+    assert read_record(tmp_path / "out" / f"{OF.name}.json").contest.command.endswith("--again")
+
+
+def test_what_is_not_kept_is_not_measured_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert call(tmp_path, "--again") == 0
+    assert "nothing to do" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("bundle", [None, b"# v2 git bundle, or so it says"])
+def test_a_bundle_that_is_missing_or_damaged_leaves_the_old_result(
+    folder: Path, tmp_path: Path, bundle: bytes | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    kept = (folder / "out" / f"{OF.name}.json").read_bytes()
+    (tmp_path / "out" / f"{OF.name}.json").write_bytes(kept)
+    if bundle is not None:
+        (tmp_path / "out" / f"{OF.name}.bundle").write_bytes(bundle)
+    assert call(tmp_path, "--again") == 1
+    assert f"{OF.name}.bundle is no bundle of a search" in capfd.readouterr().err
+    assert (tmp_path / "out" / f"{OF.name}.json").read_bytes() == kept
+
+
 def test_a_call_without_time_begins_nothing_and_says_what_is_left(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
