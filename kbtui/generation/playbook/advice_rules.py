@@ -95,8 +95,11 @@ def _idle_of_one_row(tile: int) -> frozenset[str]:
 def mat_vec(size: Size, device: DeviceSpec) -> tuple[Suit, ...]:
     rows, cols = size.dims
     tile = power_of_2(cols)
+    # Where an SM gets two rows at most, one program must fill it with loads; where it gets more, 4 elements a thread
+    # leave registers (31 of them) for all 64 warps, and loads of one row cover the sum of another.
+    few = rows <= 2 * device.n_sms
     suits = {
-        "one_row": _suit("matvec_one_row", {}, TILE=tile),
+        "one_row": _suit("matvec_one_row", {} if few else {"NUM_WARPS": 16, "TILE": 2048}, TILE=tile),
         "persistent": _suit("matvec_persistent", {}, TILE=tile),
         "split_k": _suit("matvec_split_k", {}, TILE=tile),
         "split_k_atomic": _suit("matvec_split_k_atomic", {}, TILE=tile),

@@ -1,7 +1,8 @@
 """Matrix-vector product, several rows a program.
 
 y_i = sum_k A_ik b_k: a program walks a (rows, columns) tile along k and reads each piece of the vector once for all its
-rows; positions of the tile keep sums of their own, added up along k at the end.
+rows; positions of the tile keep sums of their own, added up along k at the end. The matrix's sizes are compiled in:
+where tiles fill it no mask is left.
 """
 
 import torch
@@ -17,7 +18,7 @@ MATRIX_READ = "evict_first"
 
 @triton.jit
 def rows_times_vector(
-    matrix_ptr, vector_ptr, out_ptr, matrix_row, matrix_col, vector_step, n_rows, n_cols,
+    matrix_ptr, vector_ptr, out_ptr, matrix_row, matrix_col, vector_step, n_rows: tl.constexpr, n_cols: tl.constexpr,
     ROWS: tl.constexpr, TILE: tl.constexpr, STAGES: tl.constexpr, MATRIX_READ: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -25,7 +26,7 @@ def rows_times_vector(
     products = tl.zeros((ROWS, TILE), tl.float32)
     for start in tl.range(0, n_cols, TILE, num_stages=STAGES):
         cols = start + tl.arange(0, TILE)
-        mask = (rows[:, None] < n_rows) & (cols[None, :] < n_cols)
+        mask = ((rows[:, None] < n_rows) | (n_rows % ROWS == 0)) & (cols[None, :] < n_cols)
         a = tl.load(row_ptrs + cols[None, :] * matrix_col, mask=mask, other=0.0, eviction_policy=MATRIX_READ)
         b = tl.load(vector_ptr + cols * vector_step, mask=cols < n_cols, other=0.0, eviction_policy="evict_last")
         products += a.to(tl.float32) * b.to(tl.float32)[None, :]
