@@ -6,7 +6,7 @@ import types
 import pytest
 import torch
 
-from kbtui.evaluation.baselines import COMPILED
+from kbtui.evaluation.baselines import COMPILED, LIBRARIES
 from kbtui.evaluation.roles import baseline_calls
 from kbtui.evaluation.roles.baseline_calls import baseline_call
 
@@ -64,6 +64,18 @@ def test_a_library_is_asked_for_the_problems_family_and_its_answer_is_held_again
     monkeypatch.setitem(sys.modules, "flag_gems", flag_gems(lambda x, dim: torch.log_softmax(x, dim)))
     with pytest.raises(ArithmeticError, match="something else"):
         baseline_call("flaggems", reference, "row_softmax")(x)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_that_a_library_has_no_such_kernel_is_told_whether_it_is_installed_or_not(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(module: str) -> None:
+        raise AssertionError(f"{module} is imported for nothing")
+
+    monkeypatch.setattr(baseline_calls.importlib, "import_module", never)
+    with pytest.raises(LookupError, match=f"{LIBRARIES[name]} has no kernel for this operation"):
+        baseline_call(name, double, "channel_rms_norm")
 
 
 def test_what_a_library_needs_and_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

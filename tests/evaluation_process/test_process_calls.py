@@ -1,6 +1,7 @@
 """What a call into a child gives back, and how it fails."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -78,6 +79,13 @@ def test_an_exception_in_the_child_is_told_and_the_child_lives(worker: Worker) -
     assert (caught.value.type, caught.value.message) == ("ValueError", "no such shape")
     assert "_raise_error" in caught.value.traceback_tail
     assert worker.call("echo", timeout_s=5, text="still here").value == "still here"
+
+
+def test_an_exception_without_words_says_where_it_arose(worker: Worker) -> None:
+    with pytest.raises(WorkerError) as caught:
+        worker.call("bare_assert", timeout_s=5, head_dim=1024)
+    assert caught.value.type == "AssertionError"
+    assert re.fullmatch(r"hostile_role\.py:\d+: assert head_dim in \{64, 128, 256\}", caught.value.message)
 
 
 def test_a_role_that_does_not_exist_says_so(zygote: Zygote, confined: SandboxPolicy) -> None:

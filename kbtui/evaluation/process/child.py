@@ -157,10 +157,10 @@ def _answer(methods: Methods, frame: wire.Frame, sock: socket.socket, failed: di
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: what a WorkerError is made of."""
+    """An exception as JSON: what a WorkerError is made of. One without words (a bare assert) says where it arose."""
     try:
         text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:]
-        message = str(error)[:_TRACEBACK_CHARS]
+        message = (str(error) or _where(error))[:_TRACEBACK_CHARS]
     except Exception:
         text, message = "", "an exception that cannot be printed"
     return {
@@ -171,3 +171,9 @@ def describe(error: BaseException) -> dict[str, Any]:
         "place": place_of(error),
         "ours": isinstance(error, HarnessError),
     }
+
+
+def _where(error: BaseException) -> str:
+    """The file, the number and the text of the line that raised it; empty where none is known."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    return "".join(f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}" for frame in frames)

@@ -7,7 +7,7 @@ names: with CUDA graphs every input is copied into the graph's own memory, insid
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -40,44 +40,41 @@ def baseline_call(name: str, reference: Call, family: str | None) -> Call:
 def library_call(name: str, family: str | None) -> Call:
     """A library's kernel for a family of operations, on the reference's own arguments.
 
-    Raises ImportError where it is not installed or does not load here, LookupError where it has no such kernel.
+    Raises LookupError where it has no such kernel, installed or not; ImportError where it is not installed or does not
+    load here.
     """
     module = LIBRARIES[name]
+    made = _KERNELS[name].get(family)
+    if made is None:
+        raise LookupError(f"{module} has no kernel for this operation")
     try:
-        importlib.import_module(module)
+        return made(importlib.import_module(module))
     except ModuleNotFoundError as missing:
         what = f"{module} is not installed" if missing.name == module else f"{module} needs {missing.name}"
         raise ImportError(what) from missing
-    table = {"liger": _liger, "flaggems": _flaggems}[name]()
-    if family not in table:
-        raise LookupError(f"{module} has no kernel for this operation")
-    return table[family]
 
 
-def _liger() -> dict[str | None, Call]:
-    """Its RMSNorm is over the last dimension with a gain, its linear layers end in losses: other operations."""
-    from liger_kernel.ops import LigerSoftmaxFunction  # type: ignore[import-not-found, unused-ignore]
-
-    return {"row_softmax": lambda x: LigerSoftmaxFunction.apply(x)}
+def _liger_softmax(_liger: Any) -> Call:
+    function = importlib.import_module("liger_kernel.ops").LigerSoftmaxFunction
+    return lambda x: function.apply(x)
 
 
-def _flaggems() -> dict[str | None, Call]:
-    """For the linear layer its three kernels in a row; its RMSNorm is over the last dimensions with a gain."""
-    import flag_gems  # type: ignore[import-not-found, unused-ignore]
+def _flaggems_conv(gems: Any) -> Call:
+    return lambda x, weight: gems.conv2d(x, weight, padding=1, groups=x.shape[1] // weight.shape[1])
 
-    def conv(x: torch.Tensor, weight: torch.Tensor) -> Any:
-        return flag_gems.conv2d(x, weight, padding=1, groups=x.shape[1] // weight.shape[1])
 
-    def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> Any:
-        return flag_gems.true_divide(flag_gems.relu(flag_gems.addmm(bias, x, weight.t())), 2.0)
-
-    return {
-        "row_softmax": lambda x: flag_gems.softmax(x, -1),
-        "mat_vec": lambda matrix, vector: flag_gems.mv(matrix, vector),
-        "conv": conv,
-        "linear_relu_div": linear,
-        "attention": lambda q, k, v: flag_gems.scaled_dot_product_attention(q, k, v),
-    }
+#: By library and family, out of the imported module. Liger's RMSNorm and that of FlagGems are over the last dimensions
+#: with a gain, Liger's linear layers end in losses: other operations. FlagGems' linear layer is three kernels in a row.
+_KERNELS: Mapping[str, Mapping[str | None, Callable[[Any], Call]]] = {
+    "liger": {"row_softmax": _liger_softmax},
+    "flaggems": {
+        "row_softmax": lambda gems: lambda x: gems.softmax(x, -1),
+        "mat_vec": lambda gems: lambda matrix, vector: gems.mv(matrix, vector),
+        "conv": _flaggems_conv,
+        "linear_relu_div": lambda gems: lambda x, w, b: gems.true_divide(gems.relu(gems.addmm(b, x, w.t())), 2.0),
+        "attention": lambda gems: lambda q, k, v: gems.scaled_dot_product_attention(q, k, v),
+    },
+}
 
 
 def _checked(name: str, call: Call, reference: Call) -> Call:
