@@ -12,7 +12,7 @@ last the champion is compiled for sm_80 (``--a100`` alone does that for results 
 Kept in ``--out``: CASE.json with times, samples' medians, clocks, versions and the kernels themselves, and CASE.bundle,
 the search's repository for ``git clone``. A case that is there is not done again; one that was interrupted goes on
 where it was, as long as ``--work`` is there. ``--again`` searches nothing: what is kept takes its turns anew, on this
-machine as it is now, and these times take the place of the old ones, for all of ``--cases``. ``--limit``: seconds
+machine as it is now, for all of ``--cases``; of the old times the record keeps the champion's. ``--limit``: seconds
 after which no case is begun that would not end in time. ``--pack``: all of ``--out`` and the logs as one file, anew
 after every case. Exit 0: all cases asked for are finished; 1: not all.
 

@@ -7,7 +7,8 @@ import subprocess
 from benchmarks.make_pool import unbundled
 from benchmarks.six.marks import SEARCH_PHASES
 from benchmarks.six.places import Places
-from benchmarks.six.record import read_record
+from benchmarks.six.record import earlier_of, read_record
+from kbtui.domain.codec import to_plain
 from kbtui.errors import EngineError
 
 
@@ -26,3 +27,5 @@ def restore(where: Places) -> None:
     where.idle.write_text(json.dumps(kept.story.idle_share), encoding="utf-8")
     of_search = [phase for phase in kept.phases if phase[0] in SEARCH_PHASES]
     where.phases.write_text(json.dumps(of_search), encoding="utf-8")
+    earlier = (*kept.earlier, earlier_of(kept.contest))
+    where.earlier.write_text(json.dumps(to_plain(earlier)), encoding="utf-8")

@@ -19,8 +19,6 @@ TAKEN = (
     "without hints", "without diagnosis-directed rewrites", "without structure diversity",
     "without paired adjudication", "ladder off", "answers in random order",
 )  # fmt: skip
-#: Of the time that the same search takes without the ladder.
-ASKED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +39,6 @@ def _read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def ladder_words(parts: Parts) -> str:
-    """Whether the ladder saves what was asked, on the pools and on a GPU."""
-    shares = {pool["name"]: _of_ladder_off(pool) for pool in parts.study["pools"]}
-    known = {name: share for name, share in shares.items() if share is not None}
-    met = sum(share <= ASKED for share in known.values())
-    each = ", ".join(f"{_problem(name)} {share:.2f}" for name, share in known.items())
-    on_pools = f"on recorded pools in {met} of {len(shares)}, of the time without it: {each}" if known else ""
-    on_gpu = [f"on a GPU, {one['sample']}, seed {one['seed']}: {_gpu_words(one)}" for one in parts.without_ladder]
-    return "; ".join(filter(None, (on_pools, *(on_gpu or ["on a GPU not measured"])))) + "."
-
-
-def _of_ladder_off(pool: Plain) -> float | None:
-    """Median seconds until within 2 % of the pool's best, over those of the same search without the ladder."""
-    mine, off = _row(pool, WHOLE), _row(pool, "ladder off")
-    if not mine or not off or not mine["found_wall_s"] or not off["found_wall_s"]:
-        return None
-    return float(mine["found_wall_s"] / off["found_wall_s"])
-
-
-def _gpu_words(one: Plain) -> str:
-    on_s, off_s = one["on"]["within_wall_s"], one["off"]["within_wall_s"]
-    if off_s is None:
-        return f"{on_s:.0f} s with it, without it not within {one['off']['wall_s']:.0f} s"
-    return f"{on_s:.0f} s with it, {off_s:.0f} s without it, {on_s / off_s:.2f} of the time"
-
-
 def table_rows(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Head and rows of the one table: the whole search first, then each part taken away, last the model's replies."""
     pools = parts.study["pools"]
@@ -77,7 +49,7 @@ def table_rows(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def _taken(pools: Sequence[Plain], name: str) -> tuple[str, ...]:
-    found = [_row(pool, name) for pool in pools]
+    found = [row_of(pool, name) for pool in pools]
     known = [row for row in found if row is not None]
     leaders = f"{sum(r['crownings'] for r in known)}, {sum(r['wrong_crownings'] for r in known)}" if known else "—"
     return (name, *(_cell(row) for row in found), leaders)
@@ -90,13 +62,13 @@ def _cell(row: Plain | None) -> str:
     return f"{found}; {100 * row['short_mean']:.1f} % short"
 
 
-def _row(pool: Plain, name: str) -> Plain | None:
+def row_of(pool: Plain, name: str) -> Plain | None:
     return next((row for row in (*pool["rows"], *pool["ablations"]) if row["strategy"] == name), None)
 
 
 def _replied(replies: Plain, pool: Plain) -> str:
     """Of answers to the same questions about kernels of that problem: how many came out faster than their parent."""
-    problem = _problem(pool["name"])
+    problem = problem_of(pool["name"])
     faster: dict[str, list[bool]] = {"llm": [], "rewrites": []}
     for answer in replies["answers"]:
         if answer["problem"] == problem:
@@ -107,7 +79,7 @@ def _replied(replies: Plain, pool: Plain) -> str:
     return f"{told['llm']} replies faster, {told['rewrites']} rewrites"
 
 
-def _problem(pool: str) -> str:
+def problem_of(pool: str) -> str:
     return pool.partition("-")[0]
 
 

@@ -10,6 +10,7 @@ from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.measurement import Clock
 from kbtui.domain.profile import KernelResources
+from kbtui.evaluation.baselines import EAGER
 
 Counts = tuple[tuple[str, int], ...]
 MEASURED, MODELLED, REPLAYED = "measured", "modelled", "replayed"
@@ -157,6 +158,23 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """The same champion when it was measured before: its time, and its speedup over eager with its 95 % interval."""
+
+    date: str
+    command: str
+    us: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def earlier_of(contest: Contest) -> Earlier:
+    found = contest.beside(EAGER) or Against(EAGER)
+    return Earlier(contest.date, contest.command, contest.us, found.ratio, found.low, found.high)
+
+
+@dataclass(frozen=True, slots=True)
 class OnA100:
     """Whether the champion compiles for sm_80 within 163 KiB of shared memory and without spills; else who does.
 
@@ -176,7 +194,7 @@ class OnA100:
 class CaseRecord:
     """One case, complete. ``kind``: measured, modelled or replayed; ``environment``: versions, driver, sandbox.
 
-    ``phases``: what its time went into, in order, by name in seconds.
+    ``phases``: what its time went into, in order, by name in seconds. ``earlier``: the contests that this one replaced.
     """
 
     case: str
@@ -193,6 +211,7 @@ class CaseRecord:
     contest: Contest
     a100: OnA100 | None = None
     phases: Phases = ()
+    earlier: tuple[Earlier, ...] = ()
 
     def kernel(self, role: str) -> KernelKept | None:
         return next((k for k in self.kernels if k.role == role), None)

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks.make_pool import reader_of as reader_of_bundle
 from benchmarks.screening import Utilisation
@@ -22,7 +23,17 @@ from benchmarks.six.machine import machine_facts, uuid_of
 from benchmarks.six.marks import SEARCH_PHASES, Marks, Phases, told
 from benchmarks.six.part import Part
 from benchmarks.six.places import Places
-from benchmarks.six.record import CHAMPION, MEASURED, CaseRecord, Contest, KernelKept, OnA100, kind_of, write_record
+from benchmarks.six.record import (
+    CHAMPION,
+    MEASURED,
+    CaseRecord,
+    Contest,
+    Earlier,
+    KernelKept,
+    OnA100,
+    kind_of,
+    write_record,
+)
 from benchmarks.six.search import (
     LARGE_BUNDLE_BYTES,
     Wanted,
@@ -173,8 +184,7 @@ def contestants(where: Places) -> Contestants:
 
 def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
     held = from_plain(Held, json.loads(where.held.read_text(encoding="utf-8")))
-    idle = json.loads(where.idle.read_text(encoding="utf-8")) if where.idle.is_file() else None
-    of_search = json.loads(where.phases.read_text(encoding="utf-8")) if where.phases.is_file() else []
+    idle, of_search, earlier = (_kept(path) for path in (where.idle, where.phases, where.earlier))
     with reader_of(where.workspace) as reader:
         run = reader.runs()[0].run
         state = reader.state(run)
@@ -193,8 +203,14 @@ def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
         story=story,
         kernels=held.kernels,
         contest=held.contest,
-        phases=(*((str(name), float(s)) for name, s in of_search), *held.phases),
+        phases=(*((str(name), float(s)) for name, s in of_search or ()), *held.phases),
+        earlier=tuple(from_plain(Earlier, one) for one in earlier or ()),
     )
+
+
+def _kept(path: Path) -> Any:
+    """What a stage before left; None where there was none."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def a100_of(where: Places, record: CaseRecord) -> OnA100:

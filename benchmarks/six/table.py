@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.six import judging
 from benchmarks.six.cases import Case
 from benchmarks.six.cells import NOTHING, beside, percent, ratio_of
+from benchmarks.six.ladder import ladder_note, ladder_rows, ladder_words
 from benchmarks.six.markdown import markdown_table, wrapped
-from benchmarks.six.parts import Parts, ladder_words, note, table_rows
+from benchmarks.six.parts import Parts, note, table_rows
 from benchmarks.six.record import (
     CHAMPION,
     DRAFT,
@@ -22,7 +23,7 @@ from benchmarks.six.record import (
 )
 from benchmarks.six.summary import NOT_MEASURED, costs, summary
 from benchmarks.six.summary import name_of as _name
-from benchmarks.six.targets import stopped, targets
+from benchmarks.six.targets import measured_before, stopped, targets
 from kbtui.domain.profile import KernelResources
 from kbtui.evaluation.baselines import LIBRARIES
 
@@ -41,6 +42,7 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
         summary(cases, measured, ladder_words(taken)),
         "### Every case",
         targets(cases, measured),
+        measured_before(_of(cases, measured)),
         stopped(_of(cases, measured)),
         *(f"![{_caption(name)}]({name})" for name in plots),
     ]
@@ -50,9 +52,21 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
         parts += ["### What the searches spent", _searches(cases, measured)]
         parts += ["### The champions on an A100", _a100(cases, measured)]
     parts += ["### What each part of a search is worth", note(taken), markdown_table(*table_rows(taken))]
+    if taken.without_ladder:
+        parts += [
+            "### With the ladder and without it, on a GPU",
+            ladder_note(taken),
+            markdown_table(*ladder_rows(taken)),
+        ]
     parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
     parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
     return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
+
+
+def _both_ways(taken: Parts) -> list[str]:
+    """Of searches with the ladder and without it on a GPU, where there were some."""
+    title = "### With the ladder and without it, on a GPU"
+    return [title, ladder_note(taken), markdown_table(*ladder_rows(taken))] if taken.without_ladder else []
 
 
 def _intro() -> str:

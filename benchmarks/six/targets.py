@@ -40,6 +40,23 @@ def _target_row(case: Case, record: CaseRecord | None) -> Row:
     )
 
 
+def measured_before(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
+    """The champions that were measured in more than one call: how far cards and hours move a ratio."""
+    lines = []
+    for case, record in measured:
+        before = [f"{e.ratio:.3f} ({e.us:.2f} µs, {_minute(e.date)})" for e in record.earlier if e.ratio is not None]
+        now = record.contest.beside(EAGER)
+        if before and now and now.ratio is not None:
+            last = f"{now.ratio:.3f} ({record.contest.us:.2f} µs, {_minute(record.contest.date)})"
+            lines.append(f"- {name_of(case)}: {', '.join(before)}, now {last}")
+    head = "The same champions over eager in earlier calls, each on the card it was given; the last one counts:"
+    return "\n".join([head, "", *lines]) if lines else ""
+
+
+def _minute(date: str) -> str:
+    return f"{date[:16].replace('T', ' ')}Z"
+
+
 def stopped(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
     """What the cases are bound by that did not reach what was asked, or are no win, as far as their search told."""
     lines = []

@@ -14,9 +14,10 @@ import pytest
 from benchmarks.pool_ablations import ABLATIONS
 from benchmarks.six.cases import load_cases
 from benchmarks.six.headline import headline
-from benchmarks.six.parts import TAKEN, Parts, ladder_words, read_parts, table_rows
+from benchmarks.six.ladder import ladder_words
+from benchmarks.six.parts import TAKEN, Parts, read_parts, table_rows
 from benchmarks.six.plots import plots, shares
-from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, OnA100, write_record
+from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, Earlier, OnA100, write_record
 from benchmarks.six.summary import name_of, summary
 from benchmarks.six.table import section
 from kbtui.domain.device import DATA_SHEETS
@@ -59,7 +60,7 @@ def test_with_nothing_measured_every_case_stands_there_with_its_target_and_says_
     assert text.count(":** not measured.") == 5
     assert ":** not compiled yet." in text
     assert [line for line in text.splitlines() if line.startswith("###")] == [
-        "### Every case", "### What each part of a search is worth",
+        "### Every case", "### What each part of a search is worth", "### With the ladder and without it, on a GPU",
     ]  # fmt: skip
     assert plots(CASES, {}) == {}
 
@@ -114,21 +115,46 @@ def test_every_part_that_was_asked_for_has_a_row_and_one_that_a_pool_cannot_show
     assert {ablation.name for ablation in ABLATIONS} <= set(TAKEN)
 
 
+def searched_both_ways(sample: str, on_s: float, off_s: float | None, *shapes: str, seed: int = 0) -> dict[str, object]:
+    on = {"within_wall_s": on_s, "wall_s": 40.0, "open_wall_s": 4.0, "within": "c0003", "n_candidates": 30}
+    off = {"within_wall_s": off_s, "wall_s": off_s or 80.0, "open_wall_s": 5.0}
+    device = {"name": "NVIDIA H200"}
+    return {"sample": sample, "seed": seed, "shapes": shapes, "on": on, "off": off, "command": "off.py",
+            "date": "2026-12-01 10:00Z", "device": device}  # fmt: skip
+
+
 def test_what_the_ladder_saves_is_told_of_pools_and_of_a_gpu() -> None:
     pools = study(this_scheduler=(40.0, 50.0), ladder_off=(100.0, 200.0))
     told = ladder_words(Parts(pools, REPLIES))
     assert told == "on recorded pools in 1 of 1, of the time without it: softmax 0.25; on a GPU not measured."
-    on, found = {"within_wall_s": 12.0, "wall_s": 40.0}, {"within_wall_s": 48.0, "wall_s": 48.0}
-    missed = {"within_wall_s": None, "wall_s": 80.0}
     both = [
-        {"sample": "softmax", "seed": 0, "on": on, "off": found},
-        {"sample": "mat_vec", "seed": 3, "on": on, "off": missed},
+        searched_both_ways("softmax", 12.0, 48.0, "a", "b"),
+        searched_both_ways("mat_vec", 12.0, None, "a", "b", seed=3),
+        searched_both_ways("mat_vec-a", 12.0, 16.0, "a"),
     ]
     told = ladder_words(Parts(study(this_scheduler=(40.0, 50.0)), REPLIES, both))
     assert told == (
-        "on a GPU, softmax, seed 0: 12 s with it, 48 s without it, 0.25 of the time; "
-        "on a GPU, mat_vec, seed 3: 12 s with it, without it not within 80 s."
+        "on a GPU in 2 of 2 problems with all their shapes: softmax 0.25, mat_vec (seed 3) under 0.15; "
+        "on a GPU in 0 of 1 cases of one shape: mat_vec-a 0.75."
     )
+
+
+def test_every_search_that_ran_both_ways_has_a_row() -> None:
+    both = [searched_both_ways("softmax", 12.0, 21.0, "a", "b"), searched_both_ways("mat_vec", 12.0, None, "a")]
+    text = section(CASES, measured(), Parts(study(), REPLIES, both))
+    assert row(text, "softmax")[1:] == ["2", "12.0", "21.0", "0.57", "0.50", "c0003", "30"]
+    assert row(text, "mat_vec")[1:] == ["1", "12.0", "not in 80", "under 0.15", "under 0.11", "c0003", "30"]
+    assert "`off.py`, 2026-12-01." in text
+    assert "With the ladder and without it, on a GPU" not in section(CASES, measured(), Parts(study(), REPLIES))
+
+
+def test_what_was_measured_before_stands_beside_what_counts_now() -> None:
+    found = measured()
+    (name, now), *_ = found.items()
+    earlier = (Earlier("2026-11-30T09:08:07Z", "an earlier call", 101.5, 1.25, 1.24, 1.26),)
+    text = section(CASES, found | {name: replace(now, earlier=earlier)}, PARTS)
+    assert "1.250 (101.50 µs, 2026-11-30 09:08Z), now 1.280 (100.00 µs, 2026-12-01 10:00Z)" in text
+    assert "in earlier calls" not in section(CASES, found, PARTS)
 
 
 def test_all_results_of_every_file_are_read(tmp_path: Path) -> None:

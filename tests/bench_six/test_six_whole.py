@@ -1,5 +1,6 @@
 """A case from start to document, on a recorded pool in place of a GPU: interrupted, gone on with, and done once."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from benchmarks import bench_six
 from benchmarks.six.cases import load_cases, write_problem
 from benchmarks.six.parts import read_parts
 from benchmarks.six.plots import plots
-from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, read_record
+from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, earlier_of, read_record
 from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, search, state_of
 from benchmarks.six.table import section
 from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed
@@ -102,12 +103,9 @@ def test_where_only_the_contest_is_missing_nothing_is_searched_again(folder: Pat
     assert (folder / "six.tgz").stat().st_size > 1000
 
 
-def test_what_is_kept_is_measured_anew_out_of_its_bundle_and_nothing_is_searched(
-    folder: Path, record: CaseRecord, tmp_path: Path
-) -> None:
-    (tmp_path / "out").mkdir()
-    for name in (f"{OF.name}.json", f"{OF.name}.bundle"):
-        (tmp_path / "out" / name).write_bytes((folder / "out" / name).read_bytes())
+def test_what_is_kept_is_measured_anew_out_of_its_bundle_and_nothing_is_searched(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "out", tmp_path / "out")
+    record = read_record(tmp_path / "out" / f"{OF.name}.json")
     before = (tmp_path / "out" / f"{OF.name}.bundle").read_bytes()
     assert call(tmp_path, "--again", "--pairs", "11") == 0
     again = read_record(tmp_path / "out" / f"{OF.name}.json")
@@ -118,7 +116,9 @@ def test_what_is_kept_is_measured_anew_out_of_its_bundle_and_nothing_is_searched
     assert (tmp_path / "out" / f"{OF.name}.bundle").read_bytes() == before
     assert not (tmp_path / "work" / OF.name / "search.log").exists()
     assert call(tmp_path, "--again") == 0
-    assert read_record(tmp_path / "out" / f"{OF.name}.json").contest.command.endswith("--again")
+    third = read_record(tmp_path / "out" / f"{OF.name}.json")
+    assert third.contest.command.endswith("--again")
+    assert third.earlier == (earlier_of(record.contest), earlier_of(again.contest))
 
 
 def test_what_is_not_kept_is_not_measured_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
