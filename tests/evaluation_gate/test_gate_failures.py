@@ -90,6 +90,19 @@ def test_an_exception_is_judged_by_where_it_was_raised(
     assert (verdict.kind, verdict.reason) == (kind, reason), verdict
 
 
+@pytest.mark.parametrize("words", WORDS)
+def test_words_of_the_line_that_raised_are_told_and_nothing_is_concluded_from_them(words: str, tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel_0123456789ab.py"
+    kernel.write_text(f"def kernel_function():\n    assert not 1  # {words}\n", encoding="utf-8")
+    scope: dict[str, Any] = {}
+    exec(compile(kernel.read_text(), str(kernel), "exec"), scope)
+    with pytest.raises(AssertionError) as caught:
+        scope["kernel_function"]()
+    verdict = judged(caught.value)
+    assert (verdict.kind, verdict.reason, verdict.line) == (VerdictKind.REJECTED, Reason.RAISED, 2)
+    assert verdict.detail == f"64x1024: AssertionError: {kernel.name}:2: assert not 1  # {words}"
+
+
 @pytest.mark.parametrize("name", ["CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"])
 def test_a_refusal_of_the_compiler_names_the_line_that_launched(name: str) -> None:
     error = type(name, (Exception,), {})("at 7:4: no")

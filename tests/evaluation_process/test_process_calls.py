@@ -18,6 +18,7 @@ from kbtui.evaluation.process import (
     WorkerTimeout,
     Zygote,
 )
+from kbtui.evaluation.process.places import Place
 
 ROLE = "hostile_role"
 
@@ -84,8 +85,17 @@ def test_an_exception_in_the_child_is_told_and_the_child_lives(worker: Worker) -
 def test_an_exception_without_words_says_where_it_arose(worker: Worker) -> None:
     with pytest.raises(WorkerError) as caught:
         worker.call("bare_assert", timeout_s=5, head_dim=1024)
-    assert caught.value.type == "AssertionError"
-    assert re.fullmatch(r"hostile_role\.py:\d+: assert head_dim in \{64, 128, 256\}", caught.value.message)
+    assert (caught.value.type, caught.value.message) == ("AssertionError", "")
+    assert re.fullmatch(r"AssertionError: hostile_role\.py:\d+: assert head_dim in \{64, 128, 256\}", str(caught.value))
+
+
+@pytest.mark.parametrize("how", ["text_that_answers_otherwise", "text_that_raises", "traceback_that_raises"])
+def test_an_exception_of_a_hostile_class_is_told_and_the_child_lives(worker: Worker, how: str) -> None:
+    with pytest.raises(WorkerError) as caught:
+        worker.call("raise_hostile", timeout_s=5, how=how)
+    assert (caught.value.type, caught.value.ours, caught.value.place) == ("HostileError", False, Place.ELSEWHERE)
+    assert len(caught.value.message) <= 2000
+    assert worker.call("echo", timeout_s=5, text="still here").value == "still here"
 
 
 def test_a_role_that_does_not_exist_says_so(zygote: Zygote, confined: SandboxPolicy) -> None:

@@ -63,7 +63,7 @@ def describe_inputs(zygote: Zygote, problem: Problem) -> ProblemInputs:
             reply = worker.call("describe", timeout_s=_DESCRIBE_TIMEOUT_S, problem=to_plain(problem))
         except WorkerError as error:
             raise UsageError(
-                f"the reference of {problem.spec.name} raised {error.type}: {error.message}", "mend reference.py"
+                f"the reference of {problem.spec.name} raised {error.told}", "mend reference.py"
             ) from error
         except WorkerFailure as error:
             raise UsageError(f"the reference of {problem.spec.name} failed: {error}", "run it by itself") from error

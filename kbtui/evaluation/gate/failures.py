@@ -84,7 +84,7 @@ def _died(failure: WorkerDied, stage: int, proof: Proof, where: str) -> Verdict:
 
 def _raised(failure: WorkerError, stage: int, proof: Proof, where: str) -> Verdict:
     """Kinder than rejected only by what its frames and its class say: a candidate chooses names and words."""
-    told = f"{failure.type}: {failure.message}"
+    told = failure.told
     if failure.place is Place.TOOLS:
         # A confined child may start no compiler: its cache lacked something.
         return unverified(Reason.HARNESS_FAILED, stage, proof, _line(f"a kernel was not compiled ahead: {told}", where))

@@ -153,6 +153,6 @@ def _unsupported(source: str, problem: Problem, verdict: Verdict) -> str | None:
 
 def _reference_raised(problem: Problem, error: RefereeError) -> UsageError:
     failure = error.failure
-    what = f"{failure.type}: {failure.message}" if isinstance(failure, WorkerError) else str(failure)
+    what = failure.told if isinstance(failure, WorkerError) else str(failure)
     first = next(iter(what.strip().splitlines()), "no message")
     return UsageError(f"the reference of {problem.spec.name} raised {first[:200]}", f"correct {problem.path}")

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from kbtui.domain.codec import from_plain
 from kbtui.evaluation.process import sandbox, wire
 from kbtui.evaluation.process.failures import HarnessError
-from kbtui.evaluation.process.places import candidate_line, place_of
+from kbtui.evaluation.process.places import Place, candidate_line, place_of
 from kbtui.evaluation.process.sandbox import SandboxPolicy
 
 #: A role's method may take ``payload`` (bytes or None) beside its JSON parameters, and may return ``Attached``.
@@ -157,23 +157,28 @@ def _answer(methods: Methods, frame: wire.Frame, sock: socket.socket, failed: di
 
 
 def describe(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: what a WorkerError is made of. One without words (a bare assert) says where it arose."""
+    """An exception as JSON: what a WorkerError is made of.
+
+    Its class may be a candidate's, and so may that of its text: all that calls them is tried, and the text is copied
+    into a plain one before it is cut or sent.
+    """
     try:
-        text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARS:]
-        message = (str(error) or _where(error))[:_TRACEBACK_CHARS]
-    except Exception:
-        text, message = "", "an exception that cannot be printed"
+        text, message = "".join(traceback.format_exception(error)), str.__str__(str(error))
+        line, place, raised_at = candidate_line(error), place_of(error), _raised_at(error)
+    except BaseException:  # whatever a candidate's class raises
+        text, message, line, place, raised_at = "", "an exception that cannot be printed", None, Place.ELSEWHERE, ""
     return {
         "type": type(error).__name__,
-        "message": message,
-        "traceback": text,
-        "line": candidate_line(error),
-        "place": place_of(error),
+        "message": message[:_TRACEBACK_CHARS],
+        "traceback": text[-_TRACEBACK_CHARS:],
+        "line": line,
+        "place": place,
         "ours": isinstance(error, HarnessError),
+        "raised_at": raised_at[:_TRACEBACK_CHARS],
     }
 
 
-def _where(error: BaseException) -> str:
+def _raised_at(error: BaseException) -> str:
     """The file, the number and the text of the line that raised it; empty where none is known."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    return "".join(f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}" for frame in frames)
+    return "".join(f"{Path(f.filename).name}:{f.lineno}" + (f": {f.line}" if f.line else "") for f in frames)

@@ -72,6 +72,7 @@ class WorkerError(WorkerFailure):
         line: 1-based line of the candidate's source, where the exception passed through it.
         place: where it was raised, by its frames.
         ours: whether it is a HarnessError, which no candidate can name.
+        raised_at: the file, number and text of the line that raised it, to be told where it has no words of its own.
     """
 
     def __init__(
@@ -83,7 +84,13 @@ class WorkerError(WorkerFailure):
         *,
         place: Place = Place.ELSEWHERE,
         ours: bool = False,
+        raised_at: str = "",
     ) -> None:
         self.type, self.message, self.traceback_tail, self.line = type_name, message, traceback_tail, line
-        self.place, self.ours = place, ours
-        super().__init__(f"{type_name}: {message}")
+        self.place, self.ours, self.raised_at = place, ours, raised_at
+        super().__init__(self.told)
+
+    @property
+    def told(self) -> str:
+        """For a person: nothing is to be concluded from it, since a bare assert's line is any words at all."""
+        return f"{self.type}: {self.message if self.message.strip() else self.raised_at}"

@@ -231,6 +231,7 @@ def _worker_error(described: Any) -> WorkerError:
         line if isinstance(line, int) else None,
         place=Place(place) if place in tuple(Place) else Place.ELSEWHERE,
         ours=described.get("ours") is True,
+        raised_at=str(described.get("raised_at", "")),
     )
 
 

@@ -241,7 +241,7 @@ class _Vet:
 
 
 def _line(error: WorkerError) -> str:
-    return f"{error.type}: {' '.join(error.message.split())[:120]}"
+    return " ".join(error.told.split())[:160]
 
 
 def _broke(problem: Problem, failure: WorkerFailure) -> Complaint:

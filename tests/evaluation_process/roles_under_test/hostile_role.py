@@ -28,6 +28,7 @@ def make(fds):
         "read_fd": lambda: os.read(fds[0], 100).decode(),
         "raise_error": _raise_error,
         "bare_assert": _bare_assert,
+        "raise_hostile": _raise_hostile,
         "abort": os.abort,
         "leave": lambda status: os._exit(status),
         "nap": lambda: time.sleep(30),
@@ -121,6 +122,35 @@ def _raise_error():
 
 def _bare_assert(head_dim):
     assert head_dim in {64, 128, 256}
+
+
+class OtherText(str):
+    """What a reader of it would call, it answers otherwise."""
+
+    def __getitem__(self, _):
+        return "x" * (1 << 20)
+
+    def __bool__(self):
+        raise SystemExit(3)
+
+    def strip(self, *_):
+        return object()
+
+
+def _raise_hostile(how):
+    class HostileError(Exception):
+        def __str__(self):
+            if how == "text_that_raises":
+                raise SystemExit(4)
+            return OtherText("words")
+
+        @property
+        def __traceback__(self):
+            if how == "traceback_that_raises":
+                raise KeyboardInterrupt
+            return None
+
+    raise HostileError
 
 
 def _fill_disk(file_bytes):
