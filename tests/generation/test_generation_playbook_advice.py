@@ -181,6 +181,23 @@ def test_rows_are_split_where_they_are_few_and_long_and_not_otherwise():
     assert order_of("mat_vec", 2048, 131072)[:2] == ["matvec_one_row", "matvec_split_k"]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rows", "cols", "warps", "tile"),
+    [
+        ("float32", 256, 131072, 32, 8192), ("float32", 264, 131072, 32, 8192), ("float32", 265, 131072, 16, 2048),
+        ("float32", 2048, 16384, 16, 2048), ("float32", 200, 1024, 4, 1024), ("float32", 2048, 1024, 8, 1024),
+        ("float16", 256, 131072, 32, 16384), ("float16", 2048, 131072, 16, 4096), ("float16", 2048, 1024, 4, 1024),
+    ],
+)  # fmt: skip
+def test_a_row_of_a_matrix_is_read_by_16_bytes_a_thread_and_by_all_warps_of_an_sm(dtype, rows, cols, warps, tile):
+    spec = replace(shaped("mat_vec", rows, cols), dtype=dtype)
+
+    start = next(s for s in advise(spec, H200, *RULES["mat_vec"]).suits if s.entry == "matvec_one_row").start
+
+    assert start == {"NUM_WARPS": warps, "TILE": tile}
+    assert tile // (32 * warps) * {"float32": 4, "float16": 2}[dtype] % 16 == 0
+
+
 def test_short_rows_go_several_a_program():
     assert order_of("softmax", 1 << 16, 128)[0] == "softmax_several_rows"
     assert order_of("mat_vec", 1 << 16, 128)[0] == "matvec_row_block"

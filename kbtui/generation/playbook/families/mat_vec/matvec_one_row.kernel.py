@@ -23,7 +23,7 @@ def row_times_vector(
     row = tl.program_id(0).to(tl.int64)
     matrix_ptr += row * matrix_row
     products = tl.zeros((TILE,), tl.float32)
-    for start in tl.range(0, n_cols, TILE, num_stages=STAGES):
+    for start in tl.range(0, tl.cast(n_cols, tl.int64), TILE, num_stages=STAGES):
         cols = start + tl.arange(0, TILE)
         mask = cols < n_cols
         a = tl.load(matrix_ptr + cols * matrix_col, mask=mask, other=0.0, eviction_policy=MATRIX_READ)

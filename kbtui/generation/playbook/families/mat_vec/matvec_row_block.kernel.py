@@ -24,7 +24,7 @@ def rows_times_vector(
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     row_ptrs = matrix_ptr + rows[:, None] * matrix_row
     products = tl.zeros((ROWS, TILE), tl.float32)
-    for start in tl.range(0, n_cols, TILE, num_stages=STAGES):
+    for start in tl.range(0, tl.cast(n_cols, tl.int64), TILE, num_stages=STAGES):
         cols = start + tl.arange(0, TILE)
         mask = ((rows[:, None] < n_rows) | (n_rows % ROWS == 0)) & (cols[None, :] < n_cols)
         a = tl.load(row_ptrs + cols[None, :] * matrix_col, mask=mask, other=0.0, eviction_policy=MATRIX_READ)
