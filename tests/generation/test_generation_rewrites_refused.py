@@ -187,3 +187,14 @@ def test_a_sum_named_before_it_is_stored_is_split_but_not_one_that_is_changed_af
 
     assert edits("split_reduction", source, "mat_vec")
     assert not edits("split_reduction", source.replace(named, f"{named}    total += 1.0\n"), "mat_vec")
+
+
+def test_a_constant_is_not_raised_above_what_the_host_takes_of_it():
+    source = default_of("group_conv", "conv_direct_group")
+    assert "min(OUT_CHANNELS, 8, " in source
+    smaller = source.replace("OUT_CHANNELS = 8\n", "OUT_CHANNELS = 4\n")
+
+    made = {text: edits("tile_size", text, "group_conv") for text in (source, smaller)}
+
+    told = {text: [e.summary for e in of if e.summary.startswith("OUT_CHANNELS")] for text, of in made.items()}
+    assert told == {source: ["OUT_CHANNELS 8 to 4"], smaller: ["OUT_CHANNELS 4 to 8", "OUT_CHANNELS 4 to 2"]}

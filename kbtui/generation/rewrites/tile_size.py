@@ -32,7 +32,7 @@ def _edits(source: Source, _target: Target) -> Iterator[Edit]:
             if integers and tied is not None:
                 yield from _scaled(source, name, [*integers, *tied], _limits(source, launch))
     for constant, integer in _module_constants(source):
-        yield from _scaled(source, constant, [integer], (1, _LARGEST))
+        yield from _scaled(source, constant, [integer], (1, _cap(source, constant)))
 
 
 def _scaled(source: Source, name: str, integers: list[cst.Integer], limits: tuple[int, int]) -> Iterator[Edit]:
@@ -45,6 +45,14 @@ def _scaled(source: Source, name: str, integers: list[cst.Integer], limits: tupl
             after = sorted({changed.get(i, int(i.value)) for i in integers})
             code = source.code_with({i: cst.Integer(str(v)) for i, v in changed.items()})
             yield Edit(code, f"{name} {_several(before)} to {_several(after)}", ((name, _several(after)),))
+
+
+def _cap(source: Source, constant: str) -> int:
+    """The largest value of a module constant that acts: ``min(CONSTANT, 8, …)`` takes no more than eight of it."""
+    calls = [call for call in find_all(source.module, cst.Call) if dotted(call.func) == "min"]
+    args = [[arg.value for arg in call.args] for call in calls]
+    capped = [of for of in args if any(isinstance(a, cst.Name) and a.value == constant for a in of)]
+    return min([_LARGEST, *(int(a.value) for of in capped for a in of if isinstance(a, cst.Integer))])
 
 
 def _several(values: list[int]) -> str:
