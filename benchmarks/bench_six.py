@@ -12,9 +12,10 @@ last the champion is compiled for sm_80 (``--a100`` alone does that for results 
 Kept in ``--out``: CASE.json with times, samples' medians, clocks, versions and the kernels themselves, and CASE.bundle,
 the search's repository for ``git clone``. A case that is there is not done again; one that was interrupted goes on
 where it was, as long as ``--work`` is there. ``--again`` searches nothing: what is kept takes its turns anew, on this
-machine as it is now, for all of ``--cases``; of the old times the record keeps the champion's. ``--limit``: seconds
-after which no case is begun that would not end in time. ``--pack``: all of ``--out`` and the logs as one file, anew
-after every case. Exit 0: all cases asked for are finished; 1: not all.
+machine as it is now, for all of ``--cases`` (so name those that a call has left); of the old times the record keeps the
+champion's. It works in a folder of its own under ``--work``. ``--limit``: seconds after which no case is begun that
+would not end in time. ``--pack``: all of ``--out`` and the logs as one file, anew after every case. Exit 0: all cases
+asked for are finished; 1: not all.
 
 ``docs/results.py`` makes docs/results.md and its plots of what is kept.
 """
@@ -30,7 +31,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.six.again import restore
+from benchmarks.six.again import folder_of_its_own, restore
 from benchmarks.six.cases import Case, chosen, in_turns, load_cases
 from benchmarks.six.hall import Hall
 from benchmarks.six.part import Part
@@ -39,7 +40,7 @@ from benchmarks.six.record import read_record, write_record
 from benchmarks.six.search import is_over, state_of
 from benchmarks.six.stages import a100_of, hall_of, hold_contests, run_case
 from kbtui.console import tell
-from kbtui.errors import KbtuiError, UsageError
+from kbtui.errors import ExitCode, KbtuiError, UsageError
 from kbtui.evaluation.baselines import NAMES
 from kbtui.evaluation.devices import REPLAY, resolve_auto
 
@@ -61,6 +62,12 @@ def main(words: list[str] | None = None) -> int:
     except KbtuiError as error:
         tell(f"bench_six: {error}")
         return int(error.exit_code)
+    except OSError as error:
+        tell(f"bench_six: {error}: what was finished before is kept")
+        return int(ExitCode.ENGINE_FAILED)
+    except KeyboardInterrupt:
+        tell("bench_six: interrupted: what was finished before is kept; the same call goes on")
+        return int(ExitCode.INTERRUPTED)
 
 
 def parsed(words: list[str] | None) -> argparse.Namespace:
@@ -86,10 +93,16 @@ def parsed(words: list[str] | None) -> argparse.Namespace:
     options.device = named(options.device)
     default = Path(".kbtui/six") / options.device.replace(":", "-").replace("/", "_")[-60:]
     options.out, options.work = options.out.resolve(), (options.work or default).resolve()
+    if options.again:
+        options.work = folder_of_its_own(options.work)
     options.command = "python benchmarks/bench_six.py " + " ".join(sys.argv[1:] if words is None else words)
     unknown = [name for name in options.baselines if name not in NAMES]
     if unknown:
         raise UsageError(f"no baseline is named {unknown[0]!r}", f"there are {', '.join(NAMES)}")
+    if options.pairs < 1 or options.processes < 1:
+        raise UsageError("--pairs and --processes are 1 or more", "leave them out for 12 and 3")
+    if options.pack and not (options.pack.name.endswith((".tgz", ".tar.gz")) and options.pack.parent.is_dir()):
+        raise UsageError(f"--pack {options.pack} cannot be written", "name a .tgz in a folder that is there")
     return options
 
 
@@ -135,11 +148,10 @@ def run_one(options: argparse.Namespace, case: Case, part: Part, began: float, h
         part.left.append(case.name)
         return
     try:
-        if options.again:
-            restore(where)
-        run_case(options, where, part, began, hall)
+        kept = restore(where, options.device) if options.again else None
+        run_case(options, where, part, began, hall, kept)
         part.finished.append(case.name)
-    except KbtuiError as error:
+    except (KbtuiError, OSError) as error:
         tell(f"{case.name}: {error}")
         part.failed.append(case.name)
     pack(options)
@@ -148,13 +160,14 @@ def run_one(options: argparse.Namespace, case: Case, part: Part, began: float, h
 def compile_for_a100(options: argparse.Namespace, all_places: list[Places], began: float) -> None:
     """Every kept result that lacks it, from its bundle; as long as there is time."""
     for where in all_places:
-        if not where.record.is_file() or (record := read_record(where.record)).a100 is not None:
+        if not where.record.is_file():
             continue
         if options.limit is not None and time.monotonic() - began > options.limit - 20:
             tell("the rest is compiled for sm_80 by another call: --a100")
             return
         try:
-            write_record(where.record, replace(record, a100=a100_of(where, record)))
+            if (record := read_record(where.record)).a100 is None:
+                write_record(where.record, replace(record, a100=a100_of(where, record)))
         except (KbtuiError, OSError, subprocess.SubprocessError) as error:
             tell(f"{where.case.name}: not compiled for sm_80: {error}")
 

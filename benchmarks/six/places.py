@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.six.cases import Case
 from benchmarks.six.record import read_record
 from benchmarks.six.search import is_over, state_of
+from kbtui.errors import EngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,10 @@ class Places:
 def status(where: Places) -> str:
     """``finished``, or how far it is."""
     if where.record.is_file():
-        done = read_record(where.record)
+        try:
+            done = read_record(where.record)
+        except EngineError as error:
+            return str(error)
         return f"finished, {done.kind} on {done.device.name}" + ("" if done.a100 else ", not compiled for sm_80")
     if where.held.is_file():
         return "measured"

@@ -10,6 +10,7 @@ from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.measurement import Clock
 from kbtui.domain.profile import KernelResources
+from kbtui.errors import EngineError
 from kbtui.evaluation.baselines import EAGER
 
 Counts = tuple[tuple[str, int], ...]
@@ -159,19 +160,16 @@ class Contest:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The same champion when it was measured before: its time, and its speedup over eager with its 95 % interval."""
+    """A contest that another replaced: its champion, the card, the champion's time and speedup over eager (95 %)."""
 
+    champion: str
+    card: str
     date: str
     command: str
     us: float
     ratio: float | None
     low: float | None
     high: float | None
-
-
-def earlier_of(contest: Contest) -> Earlier:
-    found = contest.beside(EAGER) or Against(EAGER)
-    return Earlier(contest.date, contest.command, contest.us, found.ratio, found.low, found.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +222,20 @@ def kind_of(device: DeviceSpec) -> str:
     return MEASURED if device.clock is Clock.MEASURED else MODELLED
 
 
+def kind_named(device: str) -> str:
+    """The same by a device's name alone, before it is opened."""
+    if device.startswith("replay:"):
+        return REPLAYED
+    return MEASURED if device.startswith("cuda") else MODELLED
+
+
+def earlier_of(record: CaseRecord) -> Earlier:
+    contest, card = record.contest, record.device.uuid or record.device.name
+    found = contest.beside(EAGER) or Against(EAGER)
+    times = (contest.us, found.ratio, found.low, found.high)
+    return Earlier(contest.champion, card, contest.date, contest.command, *times)
+
+
 def write_record(path: Path, record: object) -> None:
     """As JSON, whole or not at all."""
     waiting = path.with_name(path.name + ".part")
@@ -232,7 +244,12 @@ def write_record(path: Path, record: object) -> None:
 
 
 def read_record(path: Path) -> CaseRecord:
-    record: CaseRecord = from_plain(CaseRecord, json.loads(path.read_text(encoding="utf-8")))
+    """Raises EngineError where the file holds none."""
+    try:
+        record: CaseRecord = from_plain(CaseRecord, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+        told = f"{path} is no record of a case: {' '.join(str(error).split())[:120]}"
+        raise EngineError(told, "put it back, or remove it to search anew") from error
     return record
 
 

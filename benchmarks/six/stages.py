@@ -16,6 +16,7 @@ from benchmarks.make_pool import reader_of as reader_of_bundle
 from benchmarks.screening import Utilisation
 from benchmarks.six import judging
 from benchmarks.six.a100 import on_a100
+from benchmarks.six.again import with_a100
 from benchmarks.six.cases import Case, write_problem
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold
 from benchmarks.six.hall import Hall, serve, stdout_for_answers
@@ -77,8 +78,13 @@ class Held:
     phases: Phases = ()
 
 
-def run_case(options: argparse.Namespace, where: Places, part: Part, began: float, hall: Hall) -> None:
-    """Search, contest, record: what is done is not done again. Raises EngineError."""
+def run_case(
+    options: argparse.Namespace, where: Places, part: Part, began: float, hall: Hall, kept: CaseRecord | None = None
+) -> None:
+    """Search, contest, record: what is done is not done again. ``kept``: the record of a case that was restored.
+
+    Raises EngineError.
+    """
     case = where.case
     where.folder.mkdir(parents=True, exist_ok=True)
     problem = write_problem(case, where.folder / "problem")
@@ -97,8 +103,9 @@ def run_case(options: argparse.Namespace, where: Places, part: Part, began: floa
             raise EngineError("the contest came to nothing: it left no result", f"read {where.contest_log}")
     part.took(searched_s, time.monotonic() - at)
     record = assembled(options, where)
-    n_bytes = where.bundle.stat().st_size if options.again else bundle(where.workspace, where.bundle)
-    if n_bytes > LARGE_BUNDLE_BYTES:
+    if kept is not None:
+        record = with_a100(record, kept)
+    elif (n_bytes := bundle(where.workspace, where.bundle)) > LARGE_BUNDLE_BYTES:
         tell(f"{case.name}: its bundle has {n_bytes / 1e6:.1f} MB")
     write_record(where.record, record)
     tell(line_of(case, record))

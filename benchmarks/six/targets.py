@@ -41,15 +41,18 @@ def _target_row(case: Case, record: CaseRecord | None) -> Row:
 
 
 def measured_before(measured: Sequence[tuple[Case, CaseRecord]]) -> str:
-    """The champions that were measured in more than one call: how far cards and hours move a ratio."""
+    """The champions that were measured in more than one call: how far another card or hour moves a ratio."""
     lines = []
     for case, record in measured:
-        before = [f"{e.ratio:.3f} ({e.us:.2f} µs, {_minute(e.date)})" for e in record.earlier if e.ratio is not None]
+        same = [e for e in record.earlier if e.ratio is not None and e.champion == record.contest.champion]
+        before = [f"{e.ratio:.3f} ({e.us:.2f} µs, {_minute(e.date)})" for e in same]
         now = record.contest.beside(EAGER)
         if before and now and now.ratio is not None:
             last = f"{now.ratio:.3f} ({record.contest.us:.2f} µs, {_minute(record.contest.date)})"
             lines.append(f"- {name_of(case)}: {', '.join(before)}, now {last}")
-    head = "The same champions over eager in earlier calls, each on the card it was given; the last one counts:"
+    again = [record for _, record in measured if record.earlier]
+    cards = {r.device.uuid for r in again}.union(e.card for r in again for e in r.earlier)
+    head = f"The same champions over eager in earlier calls, on {len(cards)} cards in all; the last one counts:"
     return "\n".join([head, "", *lines]) if lines else ""
 
 

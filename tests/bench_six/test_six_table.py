@@ -151,8 +151,11 @@ def test_every_search_that_ran_both_ways_has_a_row() -> None:
 def test_what_was_measured_before_stands_beside_what_counts_now() -> None:
     found = measured()
     (name, now), *_ = found.items()
-    earlier = (Earlier("2026-11-30T09:08:07Z", "an earlier call", 101.5, 1.25, 1.24, 1.26),)
+    same = Earlier("c0007", "GPU-1", "2026-11-30T09:08:07Z", "an earlier call", 101.5, 1.25, 1.24, 1.26)
+    earlier = (same, replace(same, champion="c0009", us=90.0), replace(same, ratio=None, us=95.0))
     text = section(CASES, found | {name: replace(now, earlier=earlier)}, PARTS)
+    assert "in earlier calls, on 2 cards in all" in text
+    assert not {"90.00 µs", "95.00 µs"} & set(re.findall(r"[\d.]+ µs", text))
     assert "1.250 (101.50 µs, 2026-11-30 09:08Z), now 1.280 (100.00 µs, 2026-12-01 10:00Z)" in text
     assert "in earlier calls" not in section(CASES, found, PARTS)
 

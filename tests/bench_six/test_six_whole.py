@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,17 @@ from benchmarks import bench_six
 from benchmarks.six.cases import load_cases, write_problem
 from benchmarks.six.parts import read_parts
 from benchmarks.six.plots import plots
-from benchmarks.six.record import CHAMPION, DRAFT, REPLAYED, CaseRecord, earlier_of, read_record
+from benchmarks.six.record import (
+    CHAMPION,
+    DRAFT,
+    MEASURED,
+    REPLAYED,
+    CaseRecord,
+    OnA100,
+    earlier_of,
+    read_record,
+    write_record,
+)
 from benchmarks.six.search import ROOT, Wanted, next_command, reader_of, search, state_of
 from benchmarks.six.table import section
 from kbtui.domain.event import Budget, EndReason, RunEnded, RunResumed
@@ -105,20 +116,24 @@ def test_where_only_the_contest_is_missing_nothing_is_searched_again(folder: Pat
 
 def test_what_is_kept_is_measured_anew_out_of_its_bundle_and_nothing_is_searched(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder / "out", tmp_path / "out")
-    record = read_record(tmp_path / "out" / f"{OF.name}.json")
-    before = (tmp_path / "out" / f"{OF.name}.bundle").read_bytes()
+    path, bundle = tmp_path / "out" / f"{OF.name}.json", tmp_path / "out" / f"{OF.name}.bundle"
+    record, before = read_record(path), bundle.read_bytes()
+    fits = OnA100(True, None, ())
+    write_record(path, replace(record, a100=fits))
     assert call(tmp_path, "--again", "--pairs", "11") == 0
-    again = read_record(tmp_path / "out" / f"{OF.name}.json")
+    again = read_record(path)
     assert again.story == record.story
     assert (again.seed, again.seconds, again.kernels) == (record.seed, record.seconds, record.kernels)
     assert again.contest.command.endswith("--again --pairs 11")
     assert again.phases[:3] == record.phases[:3]
-    assert (tmp_path / "out" / f"{OF.name}.bundle").read_bytes() == before
-    assert not (tmp_path / "work" / OF.name / "search.log").exists()
+    assert again.a100 == fits
+    assert bundle.read_bytes() == before
+    assert not list(tmp_path.rglob("search.log"))
     assert call(tmp_path, "--again") == 0
-    third = read_record(tmp_path / "out" / f"{OF.name}.json")
+    third = read_record(path)
     assert third.contest.command.endswith("--again")
-    assert third.earlier == (earlier_of(record.contest), earlier_of(again.contest))
+    assert third.earlier == (earlier_of(record), earlier_of(again))
+    assert [e.champion for e in third.earlier] == [record.contest.champion] * 2
 
 
 def test_what_is_not_kept_is_not_measured_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -126,18 +141,71 @@ def test_what_is_not_kept_is_not_measured_again(tmp_path: Path, capfd: pytest.Ca
     assert "nothing to do" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("bundle", [None, b"# v2 git bundle, or so it says"])
-def test_a_bundle_that_is_missing_or_damaged_leaves_the_old_result(
-    folder: Path, tmp_path: Path, bundle: bytes | None, capfd: pytest.CaptureFixture[str]
+def damaged(out: Path, how: str) -> str:
+    """Damages what is kept of the case; returns the words that tell of it."""
+    record, bundle = out / f"{OF.name}.json", out / f"{OF.name}.bundle"
+    kept = read_record(record)
+    if how == "no bundle":
+        bundle.unlink()
+    elif how == "a bundle of nothing":
+        bundle.write_bytes(b"# v2 git bundle, or so it says")
+    elif how == "a bundle of another repository":
+        author = ("-c", "user.name=a", "-c", "user.email=b")
+        for words in (("init", "-q"), (*author, "commit", "-q", "--allow-empty", "-m", "c")):
+            subprocess.run(["git", "-C", str(out.parent), *words], check=True)
+        subprocess.run(["git", "-C", str(out.parent), "bundle", "create", "-q", str(bundle), "--all"], check=True)
+    elif how == "another search's bundle":
+        champion = replace(kept.kernels[0], source=kept.kernels[0].source + "\n")
+        write_record(record, replace(kept, kernels=(champion, *kept.kernels[1:])))
+    elif how == "another case's record":
+        write_record(record, replace(kept, case="softmax-16x16384-fp32"))
+        return "is of softmax-16x16384-fp32"
+    elif how == "measured on a GPU":
+        write_record(record, replace(kept, kind=MEASURED))
+        return "was measured on"
+    else:
+        record.write_bytes(record.read_bytes()[:-500] if how == "half a record" else b"[]")
+        return "is no record of a case"
+    return "is no bundle of the search"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "no bundle", "a bundle of nothing", "a bundle of another repository", "another search's bundle",
+        "another case's record", "measured on a GPU", "half a record", "another file",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_anew_is_told_and_stays_as_it_is(
+    folder: Path, tmp_path: Path, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "out").mkdir()
-    kept = (folder / "out" / f"{OF.name}.json").read_bytes()
-    (tmp_path / "out" / f"{OF.name}.json").write_bytes(kept)
-    if bundle is not None:
-        (tmp_path / "out" / f"{OF.name}.bundle").write_bytes(bundle)
+    shutil.copytree(folder / "out", tmp_path / "out")
+    shutil.copytree(folder / "work", tmp_path / "work")
+    words = damaged(tmp_path / "out", how)
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     assert call(tmp_path, "--again") == 1
-    assert f"{OF.name}.bundle is no bundle of a search" in capfd.readouterr().err
-    assert (tmp_path / "out" / f"{OF.name}.json").read_bytes() == kept
+    assert words in capfd.readouterr().err
+    assert {p: p.read_bytes() for p in before} == before
+    assert call(tmp_path, "--list") == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("--pairs", "0"), ("--processes", "0"), ("--pack", "/nowhere/six.tgz"), ("--pack", "kept.json")]
+)
+def test_what_cannot_come_to_anything_is_refused_before_it_begins(tmp_path: Path, words: tuple[str, str]) -> None:
+    assert call(tmp_path, *words) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_call_says_so_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench_six, "run_case", interrupted)
+    assert call(tmp_path) == 130
+    assert "interrupted: what was finished before is kept" in capfd.readouterr().err
 
 
 def test_a_call_without_time_begins_nothing_and_says_what_is_left(
