@@ -89,7 +89,13 @@ def test_an_exception_without_words_says_where_it_arose(worker: Worker) -> None:
     assert re.fullmatch(r"AssertionError: hostile_role\.py:\d+: assert head_dim in \{64, 128, 256\}", str(caught.value))
 
 
-@pytest.mark.parametrize("how", ["text_that_answers_otherwise", "text_that_raises", "traceback_that_raises"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "text_that_answers_otherwise", "text_that_raises", "traceback_that_raises", "name_that_raises",
+        "class_that_lies",
+    ],
+)  # fmt: skip
 def test_an_exception_of_a_hostile_class_is_told_and_the_child_lives(worker: Worker, how: str) -> None:
     with pytest.raises(WorkerError) as caught:
         worker.call("raise_hostile", timeout_s=5, how=how)

@@ -165,15 +165,17 @@ def describe(error: BaseException) -> dict[str, Any]:
     try:
         text, message = "".join(traceback.format_exception(error)), str.__str__(str(error))
         line, place, raised_at = candidate_line(error), place_of(error), _raised_at(error)
+        name = str.__str__(type(error).__name__)
     except BaseException:  # whatever a candidate's class raises
         text, message, line, place, raised_at = "", "an exception that cannot be printed", None, Place.ELSEWHERE, ""
+        name = type.__dict__["__name__"].__get__(type(error))
     return {
-        "type": type(error).__name__,
+        "type": name,
         "message": message[:_TRACEBACK_CHARS],
         "traceback": text[-_TRACEBACK_CHARS:],
         "line": line,
         "place": place,
-        "ours": isinstance(error, HarnessError),
+        "ours": issubclass(type(error), HarnessError),  # an instance may lie about its class
         "raised_at": raised_at[:_TRACEBACK_CHARS],
     }
 

@@ -33,7 +33,7 @@ def place_of(error: BaseException) -> Place:
     if any(file.endswith(_TOOLS) for file in behind):
         return Place.TOOLS
     if any(file.endswith(_COMPILER) for file in behind):
-        return Place.TOOLS if isinstance(error, OSError | subprocess.SubprocessError) else Place.COMPILER
+        return Place.TOOLS if issubclass(type(error), OSError | subprocess.SubprocessError) else Place.COMPILER
     return Place.ELSEWHERE
 
 

@@ -54,9 +54,10 @@ def library_call(name: str, family: str | None) -> Call:
         raise ImportError(what) from missing
 
 
-def _liger_softmax(_liger: Any) -> Call:
-    function = importlib.import_module("liger_kernel.ops").LigerSoftmaxFunction
-    return lambda x: function.apply(x)
+def _liger_softmax(_: Any) -> Call:
+    from liger_kernel.ops import LigerSoftmaxFunction  # type: ignore[import-not-found, unused-ignore]
+
+    return lambda x: LigerSoftmaxFunction.apply(x)
 
 
 def _flaggems_conv(gems: Any) -> Call:

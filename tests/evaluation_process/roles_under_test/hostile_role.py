@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+from kbtui.evaluation.process.failures import HarnessError
+
 WARMED = []
 KEPT = []
 
@@ -137,8 +139,18 @@ class OtherText(str):
         return object()
 
 
+class OtherName(type):
+    @property
+    def __name__(cls):
+        raise SystemExit(5)
+
+
 def _raise_hostile(how):
-    class HostileError(Exception):
+    class HostileError(Exception, metaclass=OtherName if how == "name_that_raises" else type):
+        @property
+        def __class__(self):
+            return HarnessError if how == "class_that_lies" else type(self)
+
         def __str__(self):
             if how == "text_that_raises":
                 raise SystemExit(4)
