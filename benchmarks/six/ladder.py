@@ -10,7 +10,7 @@ FIRST_DRAFT = "c0002"
 
 
 def ladder_words(parts: Parts) -> str:
-    """Whether the ladder saves what was asked: on pools, on problems with all their shapes, on cases of one shape."""
+    """Whether the ladder saves what was asked: on pools, and on a GPU by how many shapes."""
     shares = {pool["name"]: _of_ladder_off(pool) for pool in parts.study["pools"]}
     known = {name: share for name, share in shares.items() if share is not None}
     met = sum(share <= ASKED for share in known.values())
@@ -18,7 +18,7 @@ def ladder_words(parts: Parts) -> str:
     on_pools = f"on recorded pools in {met} of {len(shares)}, of the time without it: {each}" if known else ""
     of_several = [one for one in parts.without_ladder if len(one["shapes"]) > 1]
     of_one = [one for one in parts.without_ladder if len(one["shapes"]) == 1]
-    on_gpu = [_on_gpu(of_several, "problems with all their shapes"), _on_gpu(of_one, "cases of one shape")]
+    on_gpu = [_on_gpu(of_several, "searches of several shapes"), _on_gpu(of_one, "searches of one shape")]
     told = list(filter(None, on_gpu)) or ["on a GPU not measured"]
     return "; ".join(filter(None, (on_pools, *told))) + "."
 
@@ -44,7 +44,10 @@ def _name(one: Plain) -> str:
 
 
 def _at_most(one: Plain, less_s: tuple[float, float] = (0.0, 0.0)) -> float:
-    """Time until within 2 % with the ladder, over that without it (all that it had where it never got there)."""
+    """Time until within 2 % with the ladder, over that without it (all that it had where it never got there).
+
+    ``less_s``: seconds that each is spared of it.
+    """
     off_s = one["off"]["within_wall_s"] or one["off"]["wall_s"]
     return float((one["on"]["within_wall_s"] - less_s[0]) / (off_s - less_s[1]))
 
@@ -82,14 +85,17 @@ def _ladder_row(one: Plain) -> Row:
 
 def ladder_note(parts: Parts) -> str:
     """How those searches were made; empty where there are none."""
-    if not parts.without_ladder:
+    searches = parts.without_ladder
+    if not searches:
         return ""
-    commands = "; ".join(f"`{command}`" for command in dict.fromkeys(one["command"] for one in parts.without_ladder))
-    device = parts.without_ladder[0]["device"]["name"]
+    commands = "; ".join(f"`{command}`" for command in dict.fromkeys(one["command"] for one in searches))
+    dates = ", ".join(sorted({one["date"][:10] for one in searches}))
+    cards = len({one["device"].get("uuid") for one in searches})
     return (
-        f"The same search on one {device} with the ladder and with every candidate at full fidelity as soon as it "
-        "compiles: seconds until each held a kernel within 2 % of what the first ended with, by measurement at full "
-        "fidelity. Opening the problem counts in both, and is left out in one column. Where the first draft is as good "
-        "already, there is little that a ladder could save: the first kernel and that draft are measured either way. "
-        f"{commands}, {parts.without_ladder[0]['date'][:10]}."
+        "The same search twice on one card, with the ladder and with every candidate at full fidelity as soon as it "
+        "compiles: seconds until each held a kernel within 2 % of what the first ended with. With the ladder that is "
+        "when the kernel first led on any rung, and what it is worth was measured at full fidelity afterwards; without "
+        "it, when it had been measured so. Opening the problem counts in both, and is left out in one column. A row is "
+        f"one run of one seed; {len(searches)} in all, on {cards} {searches[0]['device']['name']}; what has no row was "
+        f"not searched both ways. {commands}, {dates}."
     )

@@ -11,6 +11,7 @@ from benchmarks.six.cases import Case
 from benchmarks.six.judging import Standing, Target
 from benchmarks.six.marks import told
 from benchmarks.six.record import CHAMPION, DRAFT, FIRST, Against, CaseRecord
+from kbtui.domain.measurement import Outcome
 from kbtui.domain.wording import counted, signed
 from kbtui.evaluation.baselines import LIBRARIES
 
@@ -98,9 +99,10 @@ def _libraries(measured: Measured) -> str:
     met = [(c, a) for c, r in measured for name in LIBRARIES if (a := r.contest.beside(name)) is not None]
     if not met:
         return f"{NOT_MEASURED}."
-    ahead = sum((a.ratio or 0.0) > 1.0 for _, a in met)
-    behind = [f"{name_of(c)} {a.ratio:.2f}× of {a.name}'s" for c, a in met if a.ratio is not None and a.ratio <= 1.0]
-    return _sentence(f"the champion is faster in {ahead} of {counted(len(met), 'meeting')}", behind)
+    others = [(c, a) for c, a in met if a.outcome != Outcome.FASTER]
+    told = [f"{name_of(c)} {a.ratio:.2f}× of {a.name}'s, {a.outcome}" for c, a in others if a.ratio is not None]
+    n_ahead = len(met) - len(others)
+    return _sentence(f"the champion is faster in {n_ahead} of {counted(len(met), 'meeting')}", told)
 
 
 def _a100(measured: Measured) -> str:
@@ -123,11 +125,12 @@ def _sentence(told: str, others: Sequence[str]) -> str:
 
 
 def costs(measured: Measured) -> str:
-    """What a case took, by phase; nothing where no case kept that."""
-    kept = [r.phases for _, r in measured if r.phases]
+    """What a case took, by phase, of those that one call searched and measured; nothing where none kept that."""
+    kept = [r.phases for _, r in measured if r.phases and not r.earlier]
     if not kept:
         return ""
     whole = sorted(sum(seconds for _, seconds in phases) for phases in kept)
     slowest = max(kept, key=lambda phases: sum(seconds for _, seconds in phases))
     spread = f"{whole[0]:.0f} to {whole[-1]:.0f} s" if len(whole) > 1 else f"{whole[0]:.0f} s"
-    return f"A case took {spread} of the machine, its search included. The longest, in seconds: {told(slowest)}."
+    of = f"A case that one call searched and measured ({len(kept)} of {len(measured)})"
+    return f"{of} took {spread} of the machine. The longest, in seconds: {told(slowest)}."

@@ -52,12 +52,7 @@ def section(cases: Sequence[Case], records: Records, taken: Parts, plots: Iterab
         parts += ["### What the searches spent", _searches(cases, measured)]
         parts += ["### The champions on an A100", _a100(cases, measured)]
     parts += ["### What each part of a search is worth", note(taken), markdown_table(*table_rows(taken))]
-    if taken.without_ladder:
-        parts += [
-            "### With the ladder and without it, on a GPU",
-            ladder_note(taken),
-            markdown_table(*ladder_rows(taken)),
-        ]
+    parts += _both_ways(taken)
     parts += _not_measured(cases, records, MODELLED, "Modelled, not measured")
     parts += _not_measured(cases, records, REPLAYED, "Replayed from a recorded pool, not measured")
     return "\n\n".join(wrapped(part) for part in parts if part) + "\n"
@@ -83,8 +78,15 @@ def _intro() -> str:
 
 def _provenance(measured: Records) -> str:
     machines = dict.fromkeys(_machine(r) for r in measured.values())
+    searches = dict.fromkeys(_searched_by(r) for r in measured.values() if r.earlier)
     kept = "Kernels, every pair's times, clocks and versions: `benchmarks/results/six/CASE.json`; clone `CASE.bundle`."
-    return "\n".join([kept, "", *(f"- {machine}" for machine in machines)]) if machines else ""
+    return "\n".join([kept, "", *(f"- {line}" for line in (*machines, *searches))]) if machines else ""
+
+
+def _searched_by(record: CaseRecord) -> str:
+    """The call that searched, and first measured, what ``--again`` measured anew."""
+    first = record.earlier[0]
+    return f"searched before `--again`, {record.device.name}, {first.date[:10]}, `{first.command}`"
 
 
 def _machine(record: CaseRecord) -> str:

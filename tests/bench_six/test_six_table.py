@@ -21,6 +21,7 @@ from benchmarks.six.record import MODELLED, REPLAYED, Against, CaseRecord, Earli
 from benchmarks.six.summary import name_of, summary
 from benchmarks.six.table import section
 from kbtui.domain.device import DATA_SHEETS
+from kbtui.domain.measurement import Outcome
 from tests.bench_six.six_records import against, case, contest, record
 from tests.fakes.scripts import load_script
 
@@ -84,7 +85,10 @@ def test_the_summary_answers_each_target_with_what_falls_short_by_name() -> None
     met = contest(against("eager", 1.4), Against("liger", 90.0, 0.9, 0.89, 0.91, "slower", 36, 3), against("copy", 2.0))
     slow = replace(met, us=140.0)
     other = summary(CASES, {LARGE.name: record(LARGE, slow)}, "")
-    assert "faster in 0 of 1 meeting; not: softmax fp32 4096×16384 0.90× of liger's." in other
+    assert "faster in 0 of 1 meeting; not: softmax fp32 4096×16384 0.90× of liger's, slower." in other
+    doubtful = contest(against("eager", 1.4), against("liger", 1.008, outcome=Outcome.UNCLEAR))
+    third = summary(CASES, {LARGE.name: record(LARGE, doubtful)}, "")
+    assert "faster in 0 of 1 meeting; not: softmax fp32 4096×16384 1.01× of liger's, unclear." in third
     assert "memory bounds:** 0 of 1; not: softmax fp32 4096×16384 71 %." in other
 
 
@@ -118,7 +122,7 @@ def test_every_part_that_was_asked_for_has_a_row_and_one_that_a_pool_cannot_show
 def searched_both_ways(sample: str, on_s: float, off_s: float | None, *shapes: str, seed: int = 0) -> dict[str, object]:
     on = {"within_wall_s": on_s, "wall_s": 40.0, "open_wall_s": 4.0, "within": "c0003", "n_candidates": 30}
     off = {"within_wall_s": off_s, "wall_s": off_s or 80.0, "open_wall_s": 5.0}
-    device = {"name": "NVIDIA H200"}
+    device = {"name": "NVIDIA H200", "uuid": "GPU-1"}
     return {"sample": sample, "seed": seed, "shapes": shapes, "on": on, "off": off, "command": "off.py",
             "date": "2026-12-01 10:00Z", "device": device}  # fmt: skip
 
@@ -134,8 +138,8 @@ def test_what_the_ladder_saves_is_told_of_pools_and_of_a_gpu() -> None:
     ]
     told = ladder_words(Parts(study(this_scheduler=(40.0, 50.0)), REPLIES, both))
     assert told == (
-        "on a GPU in 2 of 2 problems with all their shapes: softmax 0.25, mat_vec (seed 3) under 0.15; "
-        "on a GPU in 0 of 1 cases of one shape: mat_vec-a 0.75."
+        "on a GPU in 2 of 2 searches of several shapes: softmax 0.25, mat_vec (seed 3) under 0.15; "
+        "on a GPU in 0 of 1 searches of one shape: mat_vec-a 0.75."
     )
 
 
@@ -144,6 +148,7 @@ def test_every_search_that_ran_both_ways_has_a_row() -> None:
     text = section(CASES, measured(), Parts(study(), REPLIES, both))
     assert row(text, "softmax")[1:] == ["2", "12.0", "21.0", "0.57", "0.50", "c0003", "30"]
     assert row(text, "mat_vec")[1:] == ["1", "12.0", "not in 80", "under 0.15", "under 0.11", "c0003", "30"]
+    assert "2 in all, on 1 NVIDIA H200;" in text.replace("\n", " ")
     assert "`off.py`, 2026-12-01." in text
     assert "With the ladder and without it, on a GPU" not in section(CASES, measured(), Parts(study(), REPLIES))
 
@@ -155,6 +160,7 @@ def test_what_was_measured_before_stands_beside_what_counts_now() -> None:
     earlier = (same, replace(same, champion="c0009", us=90.0), replace(same, ratio=None, us=95.0))
     text = section(CASES, found | {name: replace(now, earlier=earlier)}, PARTS)
     assert "in earlier calls, on 2 cards in all" in text
+    assert "- searched before `--again`, NVIDIA H200, 2026-11-30, `an earlier call`" in text
     assert not {"90.00 µs", "95.00 µs"} & set(re.findall(r"[\d.]+ µs", text))
     assert "1.250 (101.50 µs, 2026-11-30 09:08Z), now 1.280 (100.00 µs, 2026-12-01 10:00Z)" in text
     assert "in earlier calls" not in section(CASES, found, PARTS)
