@@ -24,6 +24,7 @@ Effects: a device; writes a file of JSON.
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -43,7 +44,7 @@ from kbtui.domain.candidate import source_sha
 from kbtui.domain.codec import to_plain
 from kbtui.domain.device import DeviceSpec
 from kbtui.domain.rung import CONFIRM
-from kbtui.errors import EngineError, KbtuiError
+from kbtui.errors import EngineError, ExitCode, KbtuiError, UsageError
 from kbtui.evaluation.devices.environment import environment_of
 from kbtui.problems import load_problem
 from kbtui.scheduler.best import best_so_far
@@ -163,8 +164,9 @@ def run_part(options: argparse.Namespace, subjects: tuple[Subject, ...]) -> int:
     began, status = time.monotonic(), 0
     for seed in options.seed:
         for subject in subjects:
-            kept = read_results(options.out)
-            if any((one["sample"], one["seed"]) == (subject.name, seed) for one in kept):
+            key = (subject.name, seed, options.device)
+            if any((one["sample"], one["seed"], one["device"]["key"]) == key for one in read_results(options.out)):
+                tell(f"{subject.name}, seed {seed}: is there already")
                 continue
             if options.limit is not None and time.monotonic() - began >= options.limit:
                 tell(f"{subject.name}, seed {seed}: left for another call")
@@ -176,14 +178,21 @@ def run_part(options: argparse.Namespace, subjects: tuple[Subject, ...]) -> int:
                 tell(f"ladder_off: {subject.name}, seed {seed}: {error}")
                 status = int(error.exit_code)
                 continue
-            write_results(options.out, [*kept, made])
             told = {name: made[name] for name in ("took_s", "share_of_time", "on", "off", "judged")}
             tell(f"{subject.name}, seed {seed}: {json.dumps(told, indent=1)}")
+            write_results(options.out, [*read_results(options.out), made])  # others may write there, too
     return status
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    """Raises UsageError where something else is there, or nothing can be written there."""
+    if not path.parent.is_dir() or path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{path} cannot be written", "name a file in a folder that is there")
+    try:
+        found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        [(one["sample"], one["seed"], one["device"]["key"]) for one in found]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(f"{path} holds no results of searches both ways", "name another file") from error
     return found
 
 
@@ -196,35 +205,49 @@ def write_results(path: Path, results: list[dict[str, Any]]) -> None:
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--problem", help=f"names or folders, with commas; default {DEFAULT_PROBLEM}, if no case")
-    parser.add_argument("--case", help="of the six benchmarks: begin of names, with commas")
+    parser.add_argument(
+        "--problem", action="append", help=f"names or folders, with commas; default {DEFAULT_PROBLEM}, if no case"
+    )
+    parser.add_argument("--case", action="append", help="of the six benchmarks: begin of names, with commas")
     parser.add_argument("--seconds", type=float, default=60.0, help="budget of the search with the ladder")
     parser.add_argument("--off-seconds", type=float, default=150.0, help="limit of the one without")
     parser.add_argument("--judge-seconds", type=float, default=60.0, help="after which no kernel more is measured")
-    parser.add_argument("--seed", type=lambda text: [int(word) for word in text.split(",")], default=[0])
+    parser.add_argument("--seed", type=seeds, default=[0], help="whole numbers, with commas")
     parser.add_argument("--limit", type=float, help="seconds after which no search is begun")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(words)
+    options.out = options.out.resolve()
     options.command = "python benchmarks/ladder_off.py " + " ".join(sys.argv[1:] if words is None else words)
     try:
-        subjects = subjects_of(options)
+        return run_part(options, subjects_of(options))
     except KbtuiError as error:
         tell(f"ladder_off: {error}")
         return int(error.exit_code)
-    return run_part(options, subjects)
+    except KeyboardInterrupt:
+        tell("ladder_off: interrupted: what was finished before is kept; the same call goes on")
+        return int(ExitCode.INTERRUPTED)
 
 
 def subjects_of(options: argparse.Namespace) -> tuple[Subject, ...]:
     """The problems, then the cases. Raises UsageError on one that is not there."""
-    problems = split(options.problem or ("" if options.case else DEFAULT_PROBLEM))
+    asked = options.problem is not None or options.case is not None
+    problems = split(options.problem, "--problem") if asked else (DEFAULT_PROBLEM,)
     for name in problems:
         load_problem(name)
-    cases = chosen(load_cases(), split(options.case)) if options.case else ()
+    cases = chosen(load_cases(), split(options.case, "--case")) if options.case is not None else ()
     return (*(Subject(name) for name in problems), *(Subject(case.name, case) for case in cases))
 
 
-def split(words: str) -> tuple[str, ...]:
-    return tuple(word for word in words.split(",") if word)
+def split(words: list[str] | None, option: str) -> tuple[str, ...]:
+    """Each once. Raises UsageError where the option was given without a name."""
+    names = tuple(dict.fromkeys(name for text in words or () for name in text.split(",") if name))
+    if words is not None and not names:
+        raise UsageError(f"{option} names nothing", "give it a name, or leave it out")
+    return names
+
+
+def seeds(text: str) -> list[int]:
+    return [int(word) for word in text.split(",")]
 
 
 if __name__ == "__main__":

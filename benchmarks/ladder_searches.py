@@ -74,7 +74,8 @@ def opened_once(key: str, workspace: Path, name: str, seed: int) -> Iterator[tup
     """A device of its own in a workspace of its own, on which the problem was open and its first kernel confirmed.
 
     What only the first to do so pays for is paid then: files read from disk, the driver's helpers, the first kernel's
-    compilation, PyTorch's first calls, Nsight Compute's start. On a simulated clock that takes no time.
+    compilation, PyTorch's first calls, Nsight Compute's start. On a simulated clock that takes no time. Raises UsageError
+    where the first kernel is not right.
     """
     device = open_device(key, workspace)
     try:
@@ -83,7 +84,10 @@ def opened_once(key: str, workspace: Path, name: str, seed: int) -> Iterator[tup
         device.open(problem)
         for rung in (PROFILE, CONFIRM):
             request = EvaluationRequest("c0001", first.source, DEFAULT_LADDER[rung], seed, -1, None, None)
-            device.evaluate(request, _unwatched)
+            verdict = device.evaluate(request, _unwatched).outcome.verdict
+        if not verdict.ok:
+            told = f"{problem.spec.name}'s first kernel is {verdict.kind}: {verdict.reason}: {verdict.detail[:120]}"
+            raise UsageError(told, "speedups are over it: mend kernel.py")
         meter.settle(counts=False)
         yield device, problem
     finally:

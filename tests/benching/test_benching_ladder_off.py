@@ -1,6 +1,7 @@
 """The same search with the ladder and without it: what is asked of the device, and what is said of the two."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks import ladder_searches
+from benchmarks import ladder_off, ladder_searches
 from benchmarks.full_at_once import FullAtOnce, chained
 from benchmarks.ladder_off import found, main
 from benchmarks.ladder_searches import Searched, judged
@@ -18,6 +19,7 @@ from kbtui.domain.measurement import Comparison, Outcome
 from kbtui.domain.problem import Problem
 from kbtui.domain.rung import COMPILE, CONFIRM, DEFAULT_LADDER, MEASURE, SCREEN
 from kbtui.engine.ports import SampleSink
+from kbtui.errors import EngineError
 from kbtui.evaluation.devices.replay import ReplayDevice
 from kbtui.scheduler.state import RunState
 from tests.fakes.search import PROBLEM, PlantedDevice
@@ -220,4 +222,71 @@ def test_a_problem_that_is_not_there_is_told_before_anything_is_searched(
     out = tmp_path / "off.json"
     assert main(["--device", f"replay:{POOL}", "--out", str(out), "--problem", "softmax,sofmax"]) == 2
     assert "sofmax" in capfd.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--problem", ","), "--problem names nothing"),
+        (("--case", ""), "--case names nothing"),
+        (("--out", "nowhere/off.json"), "cannot be written"),
+        (("--out", "."), "cannot be written"),
+        (("--out", "damaged.json"), "holds no results"),
+        (("--out", "other.json"), "holds no results"),
+    ],
+)
+def test_what_cannot_come_to_anything_is_refused_before_anything_is_searched(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, str],
+    told: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("damaged.json").write_text('[{"sample": "sof')
+    Path("other.json").write_text('[{"x": 1}]')
+    assert main(["--device", f"replay:{POOL}", "--out", "off.json", *words]) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert told in lines[0]
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "damaged.json": '[{"sample": "sof', "other.json": '[{"x": 1}]',
+    }  # fmt: skip
+
+
+def test_what_another_call_wrote_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "off.json"
+    theirs = {"sample": "softmax", "seed": 7, "device": {"key": "cuda:0"}}
+
+    def searched(*_: object) -> dict[str, object]:
+        out.write_text(json.dumps([theirs]))
+        return {"sample": "softmax", "seed": 0, "device": {"key": f"replay:{POOL}"}, "took_s": 1.0,
+                "share_of_time": None, "on": {}, "off": {}, "judged": []}  # fmt: skip
+
+    monkeypatch.setattr(ladder_off, "result", searched)
+    assert run(out) == 0
+    assert [one["seed"] for one in json.loads(out.read_text())] == [7, 0]
+
+
+def test_each_option_may_be_given_more_than_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def searched(_: object, subject: ladder_off.Subject, seed: int) -> dict[str, object]:
+        asked.append(subject.name)
+        raise EngineError("enough")
+
+    monkeypatch.setattr(ladder_off, "result", searched)
+    words = ["--problem", "softmax", "--problem", "mat_vec,softmax", "--case", "mat_vec-256", "--case", "rms_norm-16x"]
+    assert main([*words, "--device", f"replay:{POOL}", "--out", str(tmp_path / "off.json")]) == 4
+    assert asked == ["softmax", "mat_vec", "rms_norm-16x64x256x256-fp32", "mat_vec-256x131072-fp32"]
+
+
+def test_a_first_kernel_that_is_wrong_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "softmax"
+    shutil.copytree(ROOT / "sample_kernels/softmax", folder)
+    (folder / "kernel.py").write_text("def kernel_function(x):\n    raise ValueError('never')\n")
+    out = tmp_path / "off.json"
+    assert main(["--device", "model:a100", "--problem", str(folder), "--out", str(out), "--seconds", "5"]) == 2
+    assert "softmax's first kernel is rejected: " in capfd.readouterr().err
     assert not out.exists()
