@@ -74,8 +74,8 @@ def opened_once(key: str, workspace: Path, name: str, seed: int) -> Iterator[tup
     """A device of its own in a workspace of its own, on which the problem was open and its first kernel confirmed.
 
     What only the first to do so pays for is paid then: files read from disk, the driver's helpers, the first kernel's
-    compilation, PyTorch's first calls, Nsight Compute's start. On a simulated clock that takes no time. Raises UsageError
-    where the first kernel is not right.
+    compilation, PyTorch's first calls, Nsight Compute's start. On a simulated clock that takes no time.
+    Raises UsageError where the first kernel is not right.
     """
     device = open_device(key, workspace)
     try:
