@@ -61,6 +61,8 @@ def test_a_library_is_asked_for_the_problems_family_and_its_answer_is_held_again
     assert torch.equal(baseline_call("flaggems", reference, "row_softmax")(x), reference(x))
     with pytest.raises(LookupError, match="flag_gems has no kernel for this operation"):
         baseline_call("flaggems", reference, "channel_rms_norm")
+    with pytest.raises(LookupError, match=r"flag_gems is asked by the problem's family: name it in problem\.toml"):
+        baseline_call("flaggems", reference, None)
     monkeypatch.setitem(sys.modules, "flag_gems", flag_gems(lambda x, dim: torch.log_softmax(x, dim)))
     with pytest.raises(ArithmeticError, match="something else"):
         baseline_call("flaggems", reference, "row_softmax")(x)

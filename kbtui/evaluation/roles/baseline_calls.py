@@ -40,18 +40,21 @@ def baseline_call(name: str, reference: Call, family: str | None) -> Call:
 def library_call(name: str, family: str | None) -> Call:
     """A library's kernel for a family of operations, on the reference's own arguments.
 
-    Raises LookupError where it has no such kernel, installed or not; ImportError where it is not installed or does not
-    load here.
+    Raises LookupError where it has no such kernel, installed or not, or the problem names no family; ImportError where
+    it is not installed or does not load here.
     """
     module = LIBRARIES[name]
     made = _KERNELS[name].get(family)
-    if made is None:
+    if made is None and family is not None:
         raise LookupError(f"{module} has no kernel for this operation")
     try:
-        return made(importlib.import_module(module))
+        loaded = importlib.import_module(module)
+        if made is not None:
+            return made(loaded)
     except ModuleNotFoundError as missing:
         what = f"{module} is not installed" if missing.name == module else f"{module} needs {missing.name}"
         raise ImportError(what) from missing
+    raise LookupError(f"{module} is asked by the problem's family: name it in problem.toml")
 
 
 def _liger_softmax(_: Any) -> Call:
