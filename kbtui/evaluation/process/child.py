@@ -165,12 +165,10 @@ def describe(error: BaseException) -> dict[str, Any]:
     try:
         text, message = "".join(traceback.format_exception(error)), str.__str__(str(error))
         line, place, raised_at = candidate_line(error), place_of(error), _raised_at(error)
-        name = str.__str__(type(error).__name__)
     except BaseException:  # whatever a candidate's class raises
         text, message, line, place, raised_at = "", "an exception that cannot be printed", None, Place.ELSEWHERE, ""
-        name = type.__dict__["__name__"].__get__(type(error))
     return {
-        "type": name,
+        "type": type.__dict__["__name__"].__get__(type(error)),  # whatever a class of its class says
         "message": message[:_TRACEBACK_CHARS],
         "traceback": text[-_TRACEBACK_CHARS:],
         "line": line,
