@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> int:
         tell(f"bench_six: {error}: what was finished before is kept")
         return int(ExitCode.ENGINE_FAILED)
     except KeyboardInterrupt:
-        tell("bench_six: interrupted: what was finished before is kept; the same call goes on")
+        tell("bench_six: interrupted: what was finished before is kept; call again for the rest")
         return int(ExitCode.INTERRUPTED)
 
 
@@ -123,7 +123,7 @@ def places(options: argparse.Namespace, case: Case) -> Places:
 
 def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
     began, part = time.monotonic(), Part(options.limit, options.seconds)
-    todo = [] if options.a100 else [c for c in cases if is_kept(places(options, c)) is options.again]
+    todo = [] if options.a100 else [c for c in cases if places(options, c).record.is_file() is options.again]
     hall = hall_of(options, places(options, cases[0]))
     try:
         for case in todo:
@@ -135,10 +135,6 @@ def run_part(options: argparse.Namespace, cases: tuple[Case, ...]) -> int:
         pack(options)
     tell(f"{time.monotonic() - began:.0f} s: {part.summary()}")
     return 1 if part.failed or part.left else 0
-
-
-def is_kept(where: Places) -> bool:
-    return where.record.is_file()
 
 
 def run_one(options: argparse.Namespace, case: Case, part: Part, began: float, hall: Hall) -> None:

@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.full_at_once import FullAtOnce
 from benchmarks.ladder_searches import Judged, Searched, first_of, judged, opened_once, search
 from benchmarks.six.cases import Case, chosen, load_cases, write_problem
+from benchmarks.six.record import write_record
 from benchmarks.six.story import CLOSE
 from kbtui.console import tell
 from kbtui.domain.candidate import source_sha
@@ -180,7 +181,7 @@ def run_part(options: argparse.Namespace, subjects: tuple[Subject, ...]) -> int:
                 continue
             told = {name: made[name] for name in ("took_s", "share_of_time", "on", "off", "judged")}
             tell(f"{subject.name}, seed {seed}: {json.dumps(told, indent=1)}")
-            write_results(options.out, [*read_results(options.out), made])  # others may write there, too
+            write_record(options.out, [*read_results(options.out), made])  # others may write there, too
     return status
 
 
@@ -194,12 +195,6 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(f"{path} holds no results of searches both ways", "name another file") from error
     return found
-
-
-def write_results(path: Path, results: list[dict[str, Any]]) -> None:
-    waiting = path.with_name(path.name + ".part")
-    waiting.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    waiting.replace(path)
 
 
 def main(words: list[str] | None = None) -> int:

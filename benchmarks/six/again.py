@@ -1,6 +1,5 @@
 """A kept case as it was before its contest, so that one can be held anew without a search. Effects: files, git."""
 
-import json
 import os
 import subprocess
 import time
@@ -12,7 +11,6 @@ from benchmarks.six.marks import SEARCH_PHASES
 from benchmarks.six.places import Places
 from benchmarks.six.record import CHAMPION, CaseRecord, earlier_of, kind_named, read_record
 from benchmarks.six.search import is_over
-from kbtui.domain.codec import to_plain
 from kbtui.errors import EngineError
 from store.reader import Reader
 
@@ -23,7 +21,7 @@ def folder_of_its_own(work: Path) -> Path:
 
 
 def restore(where: Places, device: str) -> CaseRecord:
-    """The search out of its bundle, and beside it what the record alone tells of it. Returns the record.
+    """The search out of its bundle. Returns the record, which the next contest's stands in the place of.
 
     Raises EngineError where a contest on that device could not stand in the kept one's place: the record is another
     case's or of another kind of device, or the bundle does not hold the search that ended with its champion.
@@ -43,11 +41,6 @@ def restore(where: Places, device: str) -> CaseRecord:
     if not whole:
         told = f"{where.bundle} is no bundle of the search that {where.record.name} tells of"
         raise EngineError(told, "put it back, or remove both to search anew")
-    where.idle.write_text(json.dumps(kept.story.idle_share), encoding="utf-8")
-    of_search = [phase for phase in kept.phases if phase[0] in SEARCH_PHASES]
-    where.phases.write_text(json.dumps(of_search), encoding="utf-8")
-    earlier = (*kept.earlier, earlier_of(kept))
-    where.earlier.write_text(json.dumps(to_plain(earlier)), encoding="utf-8")
     return kept
 
 
@@ -61,8 +54,18 @@ def _holds(reader: Reader, kept: CaseRecord) -> bool:
     return is_over(state) and tried is not None and reader.source(tried.commit) == champion.source
 
 
-def with_a100(record: CaseRecord, kept: CaseRecord) -> CaseRecord:
-    """What was compiled for sm_80 stands as long as the champion does."""
+def in_place_of(kept: CaseRecord, record: CaseRecord) -> CaseRecord:
+    """The record of a contest held anew, with what the kept one alone tells of their search.
+
+    What was compiled for sm_80 stands as long as the champion does.
+    """
     mine, before = record.kernel(CHAMPION), kept.kernel(CHAMPION)
     same = mine is not None and before is not None and mine.source == before.source
-    return replace(record, a100=kept.a100) if same else record
+    of_search = tuple(phase for phase in kept.phases if phase[0] in SEARCH_PHASES)
+    return replace(
+        record,
+        story=replace(record.story, idle_share=kept.story.idle_share),
+        a100=kept.a100 if same else None,
+        phases=(*of_search, *record.phases),
+        earlier=(*kept.earlier, earlier_of(kept)),
+    )

@@ -47,11 +47,6 @@ class Places:
         return self.folder / "phases.json"
 
     @property
-    def earlier(self) -> Path:
-        """Contests that the next one replaces."""
-        return self.folder / "earlier.json"
-
-    @property
     def contest_log(self) -> Path:
         return self.folder / "contest.log"
 

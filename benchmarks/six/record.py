@@ -8,10 +8,10 @@ from pathlib import Path
 from benchmarks.six.marks import Phases
 from kbtui.domain.codec import from_plain, to_plain
 from kbtui.domain.device import DeviceSpec
-from kbtui.domain.measurement import Clock
 from kbtui.domain.profile import KernelResources
 from kbtui.errors import EngineError
 from kbtui.evaluation.baselines import EAGER
+from kbtui.evaluation.devices import REPLAY
 
 Counts = tuple[tuple[str, int], ...]
 MEASURED, MODELLED, REPLAYED = "measured", "modelled", "replayed"
@@ -216,17 +216,14 @@ class CaseRecord:
 
 
 def kind_of(device: DeviceSpec) -> str:
-    """A replay's numbers were measured once, elsewhere: they are not taken for a measurement."""
-    if device.key.startswith("replay:"):
-        return REPLAYED
-    return MEASURED if device.clock is Clock.MEASURED else MODELLED
+    return kind_named(device.key)
 
 
-def kind_named(device: str) -> str:
-    """The same by a device's name alone, before it is opened."""
-    if device.startswith("replay:"):
+def kind_named(key: str) -> str:
+    """By a device's key alone. A replay's numbers were measured once, elsewhere: they are no measurement here."""
+    if key.startswith(REPLAY):
         return REPLAYED
-    return MEASURED if device.startswith("cuda") else MODELLED
+    return MEASURED if key.startswith("cuda") else MODELLED
 
 
 def earlier_of(record: CaseRecord) -> Earlier:

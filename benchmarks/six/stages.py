@@ -10,13 +10,12 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from benchmarks.make_pool import reader_of as reader_of_bundle
 from benchmarks.screening import Utilisation
 from benchmarks.six import judging
 from benchmarks.six.a100 import on_a100
-from benchmarks.six.again import with_a100
+from benchmarks.six.again import in_place_of
 from benchmarks.six.cases import Case, write_problem
 from benchmarks.six.contest import Contestants, Entrant, Terms, hold
 from benchmarks.six.hall import Hall, serve, stdout_for_answers
@@ -29,7 +28,6 @@ from benchmarks.six.record import (
     MEASURED,
     CaseRecord,
     Contest,
-    Earlier,
     KernelKept,
     OnA100,
     kind_of,
@@ -104,7 +102,7 @@ def run_case(
     part.took(searched_s, time.monotonic() - at)
     record = assembled(options, where)
     if kept is not None:
-        record = with_a100(record, kept)
+        record = in_place_of(kept, record)
     elif (n_bytes := bundle(where.workspace, where.bundle)) > LARGE_BUNDLE_BYTES:
         tell(f"{case.name}: its bundle has {n_bytes / 1e6:.1f} MB")
     write_record(where.record, record)
@@ -191,7 +189,8 @@ def contestants(where: Places) -> Contestants:
 
 def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
     held = from_plain(Held, json.loads(where.held.read_text(encoding="utf-8")))
-    idle, of_search, earlier = (_kept(path) for path in (where.idle, where.phases, where.earlier))
+    idle = json.loads(where.idle.read_text(encoding="utf-8")) if where.idle.is_file() else None
+    of_search = json.loads(where.phases.read_text(encoding="utf-8")) if where.phases.is_file() else []
     with reader_of(where.workspace) as reader:
         run = reader.runs()[0].run
         state = reader.state(run)
@@ -210,14 +209,8 @@ def assembled(options: argparse.Namespace, where: Places) -> CaseRecord:
         story=story,
         kernels=held.kernels,
         contest=held.contest,
-        phases=(*((str(name), float(s)) for name, s in of_search or ()), *held.phases),
-        earlier=tuple(from_plain(Earlier, one) for one in earlier or ()),
+        phases=(*((str(name), float(s)) for name, s in of_search), *held.phases),
     )
-
-
-def _kept(path: Path) -> Any:
-    """What a stage before left; None where there was none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def a100_of(where: Places, record: CaseRecord) -> OnA100:
